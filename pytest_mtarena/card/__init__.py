@@ -1,0 +1,1 @@
+"""The run card: model, canonical JSON, seal, fingerprint, reading and writing."""

@@ -1,0 +1,1 @@
+"""Contestants: loading methods, asking them, checking what they answer."""

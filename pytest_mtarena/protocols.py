@@ -1,0 +1,214 @@
+"""The shapes that plug-ins fill: Kind, Referee, Contestant, Metric, PostTranslation.
+
+All are structural: any object with these members works, nothing has to be inherited. A *kind* of
+case is all that is needed to run a new sort of suite: how its files are read, what a contestant
+is shown, how an attempt is graded, how graded rows become scores. Neither the run engine nor the
+pytest plugin knows more than this file says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_mtarena.records import (
+    Attempt,
+    Case,
+    Grade,
+    Json,
+    Record,
+    RunConfig,
+    Scoring,
+    Suite,
+    SuiteSettings,
+)
+
+Entry = dict[str, Json]
+"""What a contestant gets for a case: ``id``, ``index`` and the case's public fields."""
+
+Statistics = npt.NDArray[np.float64]
+"""Rows of sufficient statistics, shape (n, width)."""
+
+
+class Identity(Record):
+    """Who a contestant is: two contestants never share one."""
+
+    name: str
+    """For people: ``bergamot``."""
+    slug: str
+    """For the card's ``model_slug``: ``method/bergamot@3fa81c22``."""
+    content_sha256: str = ""
+    """SHA-256 hex over all that the contestant is made of (files of its directory)."""
+    label: str = ""
+    """Short and unique in a session: stands in brackets behind an item's id."""
+    card: Mapping[str, Json] | None = None
+    """The method card, as the contestant describes itself."""
+    facts: Mapping[str, Json] = {}
+    """Other things that can change an output and so belong to the setup (options, file hashes)."""
+
+
+@runtime_checkable
+class Contestant(Protocol):
+    """Makes attempts. Called in a background event loop, several batches at once."""
+
+    identity: Identity
+
+    async def attempt(self, entries: Sequence[Entry], config: RunConfig) -> Sequence[Attempt]:
+        """Return exactly one attempt per entry, in any order; never raises for a bad answer."""
+        ...
+
+
+class Report(Record):
+    """The scores of a run: what becomes the card's ``scores`` and what explains them."""
+
+    scores: Mapping[str, Json]
+    """The card's scores block, finite numbers, nulls, and nested breakdowns only."""
+    availability: Mapping[str, str] = {}
+    """Key of the scores block to the reason why it is null."""
+    signatures: Mapping[str, str] = {}
+    """Key of the scores block to the metric's signature."""
+    directions: Mapping[str, Literal["higher", "lower", "target"]] = {}
+    """Key of the scores block that a gate may name to the direction that is better."""
+    headline: str | None = None
+    """Key of the scores block that people look at first."""
+    caveats: Sequence[str] = ()
+    """Things to worry about, one line each, with ids."""
+
+
+class Referee(Protocol):
+    """Grades the attempts of one group of one suite, and scores the rows."""
+
+    def grade(self, cases: Sequence[Case], attempts: Sequence[Attempt]) -> Sequence[Grade]:
+        """Grade a batch. A failed attempt counts as an empty answer."""
+        ...
+
+    def row(self, case: Case, attempt: Attempt, grade: Grade) -> dict[str, Json]:
+        """Return the card's row: JSON values only, finite numbers only."""
+        ...
+
+    def score(
+        self,
+        rows: Sequence[Mapping[str, Json]],
+        statistics: Sequence[Mapping[str, Sequence[float]]] | None = None,
+    ) -> Report:
+        """Score rows in canonical order.
+
+        ``statistics`` are the grades' statistics by metric, one mapping a row (empty for a row
+        that does not count); None means to compute them again from the texts of the rows.
+        """
+        ...
+
+    def explain(self, case: Case, attempt: Attempt, grade: Grade | None) -> str:
+        """Return what a person needs to see of one case, a few lines, already safe to print."""
+        ...
+
+    def summary(self, card: Mapping[str, Json], *, verbosity: int, width: int) -> list[str]:
+        """Return the lines of the end-of-session table for a card, headline first."""
+        ...
+
+
+class Kind(Protocol):
+    """A kind of case."""
+
+    name: str
+
+    def recognises(self, path: Path) -> bool:
+        """Say by the name alone whether a file may be a suite of this kind; cheap."""
+        ...
+
+    def open(self, path: Path, settings: SuiteSettings) -> Suite | None:
+        """Read and check a suite, filters applied.
+
+        Returns None when the file is readable but no suite of this kind (a ``package.json``).
+        Raises SuiteError with file and line or entry for anything that is wrong in a suite.
+        """
+        ...
+
+    def referee(self, suite: Suite, group: str, scoring: Scoring) -> Referee:
+        """Return the referee for one group of a suite."""
+        ...
+
+    def referee_for_card(self, card: Mapping[str, Json]) -> Referee:
+        """Return the referee that scored a stored card, to score its rows again."""
+        ...
+
+
+MetricLevel = Literal["entry", "corpus"]
+MetricRole = Literal["headline", "secondary", "diagnostic", "informational"]
+MetricDirection = Literal["higher", "lower", "target"]
+
+
+class MetricInput(Record):
+    """What a metric sees of one entry."""
+
+    id: str
+    source: str
+    output: str
+    """Normalised as the run says; empty when the contestant failed or said nothing."""
+    references: tuple[str, ...]
+    """Normalised likewise; at least one."""
+    raw_output: str = ""
+    """As it came, before hooks and before normalisation."""
+    failed: bool = False
+    fields: Mapping[str, Json] = {}
+    """The entry's full record, as the suite has it."""
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """A corpus metric: rows of sufficient statistics, and a function of their sum.
+
+    That is all that scores, breakdowns and intervals need. Per-entry metrics have it too: the
+    statistics are ``(value, 1)`` and the score is the mean; see ``mean_metric``.
+    """
+
+    id: str
+    """The key in the card's scores block, such as ``bleu``."""
+    title: str
+    """For people: ``BLEU``."""
+    scale: str
+    """Such as ``0-100`` or ``0-1``."""
+    direction: MetricDirection
+    level: MetricLevel
+    role: MetricRole
+    version: str
+
+    @property
+    def signature(self) -> str:
+        """Everything that fixes the value, in sacreBLEU's short form where it has one."""
+        ...
+
+    def statistics(self, inputs: Sequence[MetricInput]) -> Statistics:
+        """Return one row per input, shape (len(inputs), width); a NaN row means no value."""
+        ...
+
+    def score(self, sums: Statistics) -> npt.NDArray[np.float64]:
+        """Return the score of each row of summed statistics, shape (replicates,)."""
+        ...
+
+    def entry(self, inputs: Sequence[MetricInput], rows: Statistics) -> Sequence[float | None]:
+        """Return the value of each single entry; None where there is none."""
+        ...
+
+
+class PostTranslation(Protocol):
+    """A post-translation hook: a batch in, a batch out."""
+
+    def __call__(
+        self, entries: Sequence[Entry], outputs: Sequence[str], config: RunConfig
+    ) -> Sequence[str] | Any:
+        """Return the outputs after post-editing, in the same order (or an awaitable of them)."""
+        ...
+
+
+ContestantFactory = Callable[[Mapping[str, str]], Contestant]
+"""Makes a contestant from the options that the user gave with ``--mt-method-arg``."""
+
+
+def public_entry(case: Case) -> Entry:
+    """Return what a contestant gets for a case: its id, its index, and its public fields."""
+    return {"id": case.id, "index": case.index, **case.public}

@@ -1,0 +1,248 @@
+"""The records that travel through the house: Suite, Case, Attempt, Grade, and their settings.
+
+A suite holds cases; a contestant makes an attempt at each case; the referee turns case and
+attempt into a grade. All are frozen. Nothing here knows what a case is *about*: translation
+entries, programs and chat sessions use the same records.
+
+Times are seconds. Ids are strings (an integer id of a file becomes its decimal text). Indexes
+count from 0 in the order of the file, which is the canonical order everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Json = Any
+"""A JSON value: None, bool, int, float, str, list or dict of these."""
+
+Status = Literal["ok", "error", "timeout", "crashed", "invalid", "no_reference"]
+"""What became of a case.
+
+``ok``: attempted and graded. ``error``, ``timeout``, ``crashed``: the contestant failed; the case
+counts as a miss in every denominator. ``invalid``: the suite's own fault (an empty source): not
+sent, not scored. ``no_reference``: attempted, but nothing to compare with: not scored.
+"""
+
+COUNTED: frozenset[str] = frozenset({"ok", "error", "timeout", "crashed"})
+"""The statuses that count in ``n``."""
+
+
+class Record(BaseModel):
+    """Base of the records: frozen, and nothing unknown gets in."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class Language(Record):
+    """A language as the suite names it."""
+
+    code: str = ""
+    """The code exactly as the suite gives it (ISO 639-3, 639-1 or BCP 47); empty if unknown."""
+    name: str = ""
+    """The English name; empty if unknown."""
+
+
+class Case(Record):
+    """One thing to attempt."""
+
+    id: str
+    """Unique in its suite."""
+    index: int
+    """Position in the file, from 0: the canonical order."""
+    group: str
+    """What the collector between file and item is called: a language pair, a pack."""
+    kind: str
+    """The kind of case, such as ``translation``."""
+    public: Mapping[str, Json]
+    """All that a contestant may see beside the id. Never a reference, gold value or path."""
+    hidden: Mapping[str, Json]
+    """What only the referee sees: references, gold values, and all other fields of the file."""
+    labels: Mapping[str, str | int] = Field(default_factory=dict)
+    """Words to select and to break down by: segment, difficulty, domain, register, provenance."""
+    problem: str | None = None
+    """Why the case cannot be attempted (``empty source``) or not be scored (``no reference``)."""
+    where: str = ""
+    """Where it stands, for messages: ``line 7`` or ``entry 12``."""
+
+
+class Suite(Record):
+    """A file of cases, read and checked."""
+
+    kind: str
+    id: str
+    """What the file calls itself (``corpus_id``, ``dataset.id``), else the file's stem."""
+    version: str = ""
+    name: str = ""
+    path: Path
+    """Where it was read from. Never shown to a contestant, never written to a card."""
+    format: str
+    """``json``, ``jsonl``, ``tsv``, ``csv``, ``parallel``, ``po``, ``tmx``, ``xliff``."""
+    sha256: str
+    """SHA-256 hex over the file's bytes (over both files, in order, for parallel text)."""
+    content_sha256: str
+    """SHA-256 hex over the parsed cases by id: the same for every check-out of one content."""
+    cases: tuple[Case, ...]
+    """In the order of the file, after the filters."""
+    entry_count: int
+    """How many cases the file holds before any filter."""
+    languages: Mapping[str, tuple[Language, Language]] = Field(default_factory=dict)
+    """Source and target language of each group."""
+    license: str = ""
+    attribution: str = ""
+    provenance: tuple[str, ...] = ()
+    """Tags of the whole suite. ``demo`` marks a suite that must never rank anything."""
+    notes: tuple[str, ...] = ()
+    """Things worth knowing that are no error, one line each."""
+
+    @property
+    def rankable(self) -> bool:
+        """Whether results on this suite may ever be ranked."""
+        return "demo" not in self.provenance
+
+
+class Failure(Record):
+    """Why an attempt has no output."""
+
+    status: Literal["error", "timeout", "crashed"] = "error"
+    kind: str
+    """A stable word for machines: ``exception``, ``timeout``, ``contract``, ``missing_result``,
+    ``duplicate_result``, ``reported``, ``hook``, ``crashed``, ``not_sent``."""
+    message: str
+    """One line for people."""
+    traceback: str | None = None
+    """The contestant's own frames, when there are any."""
+
+
+class Attempt(Record):
+    """What a contestant made of one case."""
+
+    id: str
+    output: str | None = None
+    """The text to grade, after post-translation hooks. None only together with ``failure``."""
+    raw_output: str | None = None
+    """What the contestant returned, before hooks."""
+    failure: Failure | None = None
+    latency_seconds: float | None = None
+    """As the contestant reported it for this case; None when it reported nothing."""
+    usage: Mapping[str, Json] = Field(default_factory=dict)
+    """Token counts as reported, all >= 0."""
+    cost_usd: float | None = None
+    """None means unknown, which is not free."""
+    tool_calls: tuple[Json, ...] = ()
+    metadata: Mapping[str, Json] = Field(default_factory=dict)
+    request: int = -1
+    """Index of the first case of the batch that carried this one (-1: none was sent)."""
+    request_seconds: float | None = None
+    """Wall time of the call that carried this case, shared by all cases of its batch."""
+
+
+class Grade(Record):
+    """What the referee says of one attempt."""
+
+    scores: Mapping[str, float | None]
+    """Metric id to value on its own scale; None has a reason."""
+    reasons: Mapping[str, str] = Field(default_factory=dict)
+    """Metric id to the reason of a None."""
+    statistics: Mapping[str, tuple[float, ...]] = Field(default_factory=dict)
+    """Metric id to its row of sufficient statistics; absent when the case is not counted."""
+    words: str = ""
+    """A few words for ``-v``, such as ``chrF++ 71.3``."""
+
+
+class SuiteSettings(Record):
+    """How a suite is read and which of its cases are taken."""
+
+    source_field: str | None = None
+    target_field: str | None = None
+    source_lang: str | None = None
+    """Overrides the suite's source language (a code or a name)."""
+    target_lang: str | None = None
+    dataset: str = "all"
+    """``all``, a segment's name, an id range ``A-B`` (inclusive), or one id."""
+    ids: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    difficulties: tuple[str, ...] = ()
+    allow_missing_reference: bool = False
+    reference_path: Path | None = None
+    """The second file of parallel text; the suite's path is then the source file."""
+
+
+class Scoring(Record):
+    """How attempts are scored."""
+
+    metrics: tuple[str, ...] | None = None
+    """Metric ids; None means all that apply, an empty tuple none."""
+    intervals: bool = True
+    n_bootstrap: int = 1000
+    bleu_tokenize: str | None = None
+    """Overrides the tokenizer chosen by language or script."""
+    normalization: Literal["NFC", "none"] = "NFC"
+    """Applied to output and references alike, for every metric; stored texts stay as they came."""
+
+
+class RunConfig(Record):
+    """What a contestant is told about the run: the ``config`` of ``translate(entries, config)``."""
+
+    source_lang: str = ""
+    """Name of the source language, or its code when the suite has no name for it."""
+    target_lang: str = ""
+    source_code: str = ""
+    target_code: str = ""
+    batch_size: int = 25
+    concurrency: int = 8
+    timeout_seconds: float = 600.0
+    temperature: float = 0.0
+    max_tokens: int = 32768
+    entry_count: int = 0
+    """How many entries the whole suite holds: for methods that replay a file by position."""
+    options: Mapping[str, str] = Field(default_factory=dict)
+    """What the user gave with ``--mt-method-arg KEY=VALUE``."""
+
+
+EMPTY_SOURCE = "empty source"
+NO_REFERENCE = "no reference"
+
+
+def status_of(case: Case, attempt: Attempt) -> Status:
+    """Return what became of a case."""
+    if case.problem == NO_REFERENCE:
+        return "no_reference"
+    if case.problem is not None:
+        return "invalid"
+    return attempt.failure.status if attempt.failure is not None else "ok"
+
+
+def base_row(case: Case, attempt: Attempt) -> dict[str, Json]:
+    """Return the part of a card's row that every kind of case has.
+
+    ``latency_seconds`` is the contestant's own figure for the case, else the wall time of the
+    request that carried it; ``request`` and ``request_seconds`` tell requests apart.
+    """
+    failure = attempt.failure
+    own = attempt.latency_seconds
+    return {
+        "entry_id": case.id,
+        "index": case.index,
+        "status": status_of(case, attempt),
+        "predicted": attempt.output,
+        "raw_predicted": attempt.raw_output,
+        "error": None if failure is None else failure.message,
+        "failure": None if failure is None else failure.model_dump(exclude={"message"}),
+        "segment": case.labels.get("segment"),
+        "domain": case.labels.get("domain"),
+        "difficulty": case.labels.get("difficulty"),
+        "register": case.labels.get("register"),
+        "provenance": case.labels.get("provenance"),
+        "latency_seconds": attempt.request_seconds if own is None else own,
+        "request": attempt.request,
+        "request_seconds": attempt.request_seconds,
+        "usage": dict(attempt.usage),
+        "cost_usd": attempt.cost_usd,
+        "tool_call_count": len(attempt.tool_calls),
+        "tool_calls": list(attempt.tool_calls),
+        "metadata": dict(attempt.metadata),
+    }

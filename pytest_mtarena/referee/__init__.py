@@ -1,0 +1,1 @@
+"""The referee: metrics, statistics and the kinds of case built on them."""

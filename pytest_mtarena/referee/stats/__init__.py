@@ -1,0 +1,1 @@
+"""Resampling and intervals over rows of sufficient statistics."""

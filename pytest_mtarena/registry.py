@@ -1,0 +1,186 @@
+"""The plug-in manager: one for pytest and for everything outside it.
+
+Contributions come from entry points of the group ``mtarena`` and, inside pytest, from conftest
+files and ``-p`` modules. A broken plug-in is an error that names it; so is a name given twice.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from pytest_mtarena.errors import ExtensionError, UsageError
+from pytest_mtarena.hookspecs import Specs
+
+if TYPE_CHECKING:
+    from pytest_mtarena.protocols import ContestantFactory, Kind, Metric, PostTranslation
+
+GROUP = "mtarena"
+
+
+class Registry:
+    """Every extension that is known, by name."""
+
+    def __init__(self, plugins: Iterable[object] = ()) -> None:
+        self._manager = pluggy.PluginManager(GROUP)
+        self._manager.add_hookspecs(Specs)
+        for plugin in plugins:
+            self.register(plugin)
+
+    def register(self, plugin: object, name: str | None = None) -> None:
+        """Add a module or object with implementations; its mistakes are errors that name it."""
+        if self._manager.is_registered(plugin):
+            return
+        try:
+            self._manager.register(plugin, name=name)
+        except (pluggy.PluginValidationError, ValueError) as error:
+            raise ExtensionError(f"plug-in {_name(plugin, name)}: {_flat(error)}") from error
+
+    def load_entry_points(self) -> None:
+        """Load the installed plug-ins; one that cannot be imported is an error that names it."""
+        for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+            if self._manager.has_plugin(point.name):
+                continue
+            where = f"entry point {point.name} = {point.value}"
+            try:
+                plugin = point.load()
+            except Exception as error:  # whatever a foreign module raises, the user is told whose
+                raise ExtensionError(f"{where}: {type(error).__name__}: {error}") from error
+            self.register(plugin, point.name)
+        self.check()
+
+    def check(self) -> None:
+        """Raise for an implementation of a hook that does not exist, naming the likely one."""
+        for name in vars(self._manager.hook):
+            hook = getattr(self._manager.hook, name)
+            if name.startswith("_") or hook.has_spec():
+                continue
+            for implementation in hook.get_hookimpls():
+                if implementation.optionalhook:
+                    continue
+                raise ExtensionError(
+                    f"plug-in {_name(implementation.plugin, implementation.plugin_name)}: "
+                    f"there is no hook {name}{_meant(name, hook_names())}"
+                )
+
+    @staticmethod
+    def contributes(plugin: object) -> bool:
+        """Say whether a pytest plug-in has anything for this registry."""
+        return any(name.startswith("mtarena_") for name in dir(plugin))
+
+    def kinds(self) -> dict[str, Kind]:
+        """Return all kinds of case by name."""
+        return self._collect("mtarena_kinds", "kind of case")
+
+    def methods(self) -> dict[str, ContestantFactory | type]:
+        """Return all named methods."""
+        return self._collect("mtarena_methods", "method")
+
+    def metrics(self) -> dict[str, Metric]:
+        """Return all contributed metrics by id."""
+        found: dict[str, Metric] = self._collect("mtarena_metrics", "metric")
+        for name, metric in found.items():
+            if getattr(metric, "id", None) != name:
+                raise ExtensionError(
+                    f"metric {name!r}: its id says {getattr(metric, 'id', None)!r}; "
+                    "the key of mtarena_metrics and the id must be equal"
+                )
+        return found
+
+    def post_translation(self, names: Iterable[str]) -> list[tuple[str, PostTranslation]]:
+        """Return the post-translation hooks with these names, in this order."""
+        known: dict[str, PostTranslation] = self._collect("mtarena_post_translation", "hook")
+        for name in names:
+            if name not in known:
+                have = ", ".join(sorted(known)) or "none is installed"
+                raise UsageError(
+                    f"--mt-hooks: there is no hook {name!r}{_meant(name, known)} (known: {have})"
+                )
+        return [(name, known[name]) for name in names]
+
+    def extend_card(self, card: dict[str, Any]) -> None:
+        """Let plug-ins add to ``card["extra"]``; a change elsewhere is an error."""
+        for implementation in self._manager.hook.mtarena_run_card.get_hookimpls():
+            whose = _name(implementation.plugin, implementation.plugin_name)
+            before = {key: value for key, value in card.items() if key != "extra"}
+            offered = {**_copy(before), "extra": card["extra"]}
+            try:
+                implementation.function(*[offered for _ in implementation.argnames])
+            except Exception as error:  # a plug-in's fault must not cost the run
+                raise ExtensionError(
+                    f"plug-in {whose}: mtarena_run_card: {type(error).__name__}: {error}"
+                ) from error
+            extra = offered.pop("extra")
+            if offered != before or not isinstance(extra, dict):
+                changed = sorted(
+                    key for key in {*offered, *before} if offered.get(key) != before.get(key)
+                )
+                raise ExtensionError(
+                    f"plug-in {whose}: mtarena_run_card may only add to card['extra']; "
+                    f"it changed {', '.join(changed) or 'extra itself'}"
+                )
+            card["extra"] = extra
+
+    def _collect(self, hook: str, what: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        owner: dict[str, str] = {}
+        # Called one by one, not through the hook, so that a clash or a fault has an owner.
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            whose = _name(implementation.plugin, implementation.plugin_name)
+            try:
+                given = implementation.function()
+            except Exception as error:  # any fault of a plug-in is told with its name
+                raise ExtensionError(
+                    f"plug-in {whose}: {hook}: {type(error).__name__}: {error}"
+                ) from error
+            if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+                raise ExtensionError(f"plug-in {whose}: {hook} must return a mapping from names")
+            for name, value in given.items():
+                if name in found:
+                    raise ExtensionError(
+                        f"{what} {name!r} is defined twice: by {owner[name]} and by {whose}"
+                    )
+                found[name], owner[name] = value, whose
+        return found
+
+
+def hook_names() -> list[str]:
+    """Return the names of all hooks."""
+    return [name for name in vars(Specs) if name.startswith("mtarena_")]
+
+
+def make_registry(plugins: Iterable[object] = ()) -> Registry:
+    """Return a registry with the built-in kinds, the given plug-ins and the installed ones."""
+    from pytest_mtarena import builtin
+
+    registry = Registry([builtin, *plugins])
+    registry.load_entry_points()
+    return registry
+
+
+def _name(plugin: object, name: str | None) -> str:
+    path = getattr(plugin, "__file__", None)
+    if name is None or name == path:
+        name = getattr(plugin, "__name__", None) or type(plugin).__name__
+    return name
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _flat(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_copy(inner) for inner in value]
+    return value

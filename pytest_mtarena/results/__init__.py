@@ -1,0 +1,1 @@
+"""What can be done with stored cards: verify, merge, show."""

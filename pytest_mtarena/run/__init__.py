@@ -1,0 +1,1 @@
+"""The run engine: batches, run-ahead, journal. It knows nothing of any kind of case."""

@@ -1,0 +1,1 @@
+"""Suites: what a file of cases is, and how every format is read."""
