@@ -7,6 +7,7 @@ files and ``-p`` modules. A broken plug-in is an error that names it; so is a na
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
@@ -22,11 +23,33 @@ if TYPE_CHECKING:
 GROUP = "mtarena"
 
 
+_DEFAULTS = {
+    "wrapper": False,
+    "hookwrapper": False,
+    "optionalhook": False,
+    "tryfirst": False,
+    "trylast": False,
+    "specname": None,
+}
+
+
+class _Manager(pluggy.PluginManager):
+    """Takes functions by their name, decorated or not, as pytest does with its own hooks."""
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
+        options = super().parse_hookimpl_opts(plugin, name)
+        if options is None and name.startswith("mtarena_"):
+            function = getattr(plugin, name, None)
+            if inspect.isroutine(function):
+                return dict(_DEFAULTS)
+        return options
+
+
 class Registry:
     """Every extension that is known, by name."""
 
     def __init__(self, plugins: Iterable[object] = ()) -> None:
-        self._manager = pluggy.PluginManager(GROUP)
+        self._manager = _Manager(GROUP)
         self._manager.add_hookspecs(Specs)
         for plugin in plugins:
             self.register(plugin)

@@ -1,0 +1,52 @@
+"""The pytest plugin: its options, and the door to the rest.
+
+pytest imports this module at every start in every project that has the package installed. It
+therefore imports nothing but the options; the rest is loaded when a contestant is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from pytest_mtarena.plugin.options import OPTIONS, add_options
+
+MARKERS = {
+    "translation": "an entry of a translation suite",
+    "code": "a case that runs a program",
+    "tools": "a tool dialogue",
+    "agent": "an agent task",
+    "chat": "a chat session",
+    "bonus": "a case of a bonus pack",
+    "overrefusal": "a harmless request that a model should not refuse",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the ``--mt-*`` options and the ini key ``mt_suites``."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers that items of suites carry."""
+    for name, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning} (pytest-mtarena)")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
+    """Activate the plugin when a contestant is named; tell what is missing when it is not."""
+    option = config.option
+    if option.mt_method and not option.help and not option.version:
+        from pytest_mtarena.plugin.session import activate
+
+        activate(config)
+    elif not option.mt_method:
+        for each in OPTIONS:
+            if getattr(option, each.dest) not in (None, each.default):
+                raise pytest.UsageError(
+                    f"{each.pytest_flag} needs a contestant: name it with --mt-method"
+                )
+    return (yield)

@@ -1,0 +1,304 @@
+"""The arena of a session: its settings, contestants, suites and runs.
+
+Made once in every process (the controller of a distributed session and each worker), from the
+options alone, so that all of them name the same runs.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from pytest_mtarena.errors import CardError, SuiteError, UsageError
+from pytest_mtarena.plugin.names import node_name
+from pytest_mtarena.plugin.options import DEFAULT_SUITES
+from pytest_mtarena.plugin.settings import Settings
+from pytest_mtarena.protocols import Contestant, ContestantFactory, Kind, Referee
+from pytest_mtarena.records import Case, Language, RunConfig, Suite
+from pytest_mtarena.registry import Registry
+from pytest_mtarena.run.batches import Slot
+
+
+@dataclass
+class Run:
+    """One contestant on one group of one suite: what becomes one run card."""
+
+    key: str
+    """The group's node id and, among several contestants, the contestant: the same everywhere."""
+    contestant: Contestant
+    method_dir: Path | None
+    kind: Kind
+    suite: Suite
+    group: str
+    settings: Settings
+    share: int
+    """Calls in flight at once in this process."""
+    cases: dict[int, Case] = field(default_factory=dict)
+
+    @cached_property
+    def referee(self) -> Referee:
+        """The referee of this run."""
+        return self.kind.referee(self.suite, self.group, self.settings.scoring)
+
+    @cached_property
+    def config(self) -> RunConfig:
+        """What the contestant is told."""
+        source, target = self.languages
+        return RunConfig(
+            source_lang=source.name or source.code,
+            target_lang=target.name or target.code,
+            source_code=source.code,
+            target_code=target.code,
+            batch_size=self.settings.batch_size,
+            concurrency=self.settings.concurrency,
+            timeout_seconds=self.settings.timeout_seconds,
+            temperature=self.settings.temperature,
+            max_tokens=self.settings.max_tokens,
+            entry_count=self.suite.entry_count,
+            options=self.settings.method_args,
+        )
+
+    @cached_property
+    def directions(self) -> Mapping[str, str]:
+        """Every score that a gate may name, and which way is better."""
+        return self.referee.score([]).directions
+
+    @property
+    def languages(self) -> tuple[Language, Language]:
+        """Source and target language."""
+        return self.suite.languages.get(self.group, (Language(), Language()))
+
+    @property
+    def title(self) -> str:
+        """``bergamot × demo-eng-por``."""
+        several = len({case.group for case in self.suite.cases}) > 1
+        suite = f"{self.suite.id} {self.group}" if several else self.suite.id
+        return f"{self.contestant.identity.name} × {suite}"
+
+
+class Arena:
+    """All that a session is about, independent of which process asks."""
+
+    def __init__(
+        self, config: pytest.Config, settings: Settings, registry: Registry, share: int
+    ) -> None:
+        self.config = config
+        self.settings = settings
+        self.registry = registry
+        self.share = share
+        self.runs: dict[str, Run] = {}
+        self.notes: list[str] = []
+        self._suites: dict[str, tuple[Kind, Suite] | None] = {}
+        self._runs_of: dict[str, list[Run]] = {}
+        self.contestants = load_contestants(settings, registry)
+        # A misspelt name of a hook or a metric is told before anything is read or sent.
+        registry.post_translation(settings.hooks)
+        registry.metrics()
+        self.kinds = registry.kinds()
+
+    @property
+    def several(self) -> bool:
+        """Whether items carry their contestant in brackets."""
+        return len(self.contestants) > 1
+
+    def recognises(self, path: Path) -> bool:
+        """Say by its name whether a file may be a suite."""
+        if path == self.settings.source_file:
+            return True
+        return any(kind.recognises(path) for kind in self.kinds.values())
+
+    def open(self, path: Path) -> Suite | None:
+        """Read a suite once; None when the file is no suite of any kind."""
+        found = self._open(path)
+        return None if found is None else found[1]
+
+    def _open(self, path: Path) -> tuple[Kind, Suite] | None:
+        key = os.path.abspath(path)
+        if key not in self._suites:
+            self._suites[key] = self._read(path)
+        return self._suites[key]
+
+    def _read(self, path: Path) -> tuple[Kind, Suite] | None:
+        how = self.settings.suite
+        parallel = path == self.settings.source_file
+        if parallel:
+            how = how.model_copy(update={"reference_path": self.settings.reference_file})
+        for kind in self.kinds.values():
+            if not parallel and not kind.recognises(path):
+                continue
+            suite = kind.open(path, how)
+            if suite is not None:
+                return kind, suite
+        return None
+
+    def runs_of(self, path: Path, file_nodeid: str) -> list[Run]:
+        """Return the runs of a suite: groups in the order of the file, contestants as given."""
+        if file_nodeid not in self._runs_of:
+            self._runs_of[file_nodeid] = self._make_runs(path, file_nodeid)
+        return self._runs_of[file_nodeid]
+
+    def _make_runs(self, path: Path, file_nodeid: str) -> list[Run]:
+        found = self._open(path)
+        if found is None:
+            return []
+        kind, suite = found
+        groups: dict[str, dict[int, Case]] = {}
+        for case in suite.cases:
+            groups.setdefault(case.group, {})[case.index] = case
+        runs = []
+        for group, cases in groups.items():
+            for contestant, method_dir in self.contestants:
+                label = f"[{contestant.identity.label}]" if self.several else ""
+                key = f"{file_nodeid}::{node_name(group)}{label}"
+                run = Run(
+                    key,
+                    contestant,
+                    method_dir,
+                    kind,
+                    suite,
+                    group,
+                    self.settings,
+                    self.share,
+                    cases,
+                )
+                if key in self.runs:
+                    raise SuiteError(path, f"two groups are both called {node_name(group)!r}")
+                self.runs[key] = run
+                runs.append(run)
+        return runs
+
+    def slots_of(self, file_nodeid: str) -> dict[str, Slot]:
+        """Return the slot of every node id of a file: the controller has only node ids."""
+        path = Path(self.config.rootpath, file_nodeid)
+        return {
+            item_nodeid(file_nodeid, run, case, self.several): Slot(run.key, case.index)
+            for run in self.runs_of(path, file_nodeid)
+            for case in run.cases.values()
+        }
+
+    def suite_paths(self) -> Iterator[Path]:
+        """Yield the suite files that the session's arguments name, in collection order."""
+        skipped = self.config.getini("norecursedirs")
+        base = self.config.invocation_params.dir
+        for arg in self.config.args:
+            path = Path(os.path.abspath(Path(base, str(arg).partition("::")[0])))
+            if path.is_file():
+                if self.recognises(path):
+                    yield path
+                continue
+            for folder, inner, files in os.walk(path):
+                inner[:] = sorted(
+                    name for name in inner if not any(fnmatch.fnmatch(name, p) for p in skipped)
+                )
+                for name in sorted(files):
+                    if self.recognises(Path(folder, name)):
+                        yield Path(folder, name)
+
+    def preview(self) -> list[Suite]:
+        """Open the suites that are named, leaving broken ones to collection, which tells."""
+        suites = []
+        for path in self.suite_paths():
+            try:
+                suite = self.open(path)
+            except SuiteError:
+                continue
+            if suite is not None:
+                suites.append(suite)
+        return suites
+
+
+def item_nodeid(file_nodeid: str, run: Run, case: Case, several: bool) -> str:
+    """Return the node id of an item, as its collectors would build it."""
+    return f"{file_nodeid}::{node_name(run.group)}::{item_name(run, case, several)}"
+
+
+def item_name(run: Run, case: Case, several: bool) -> str:
+    """Return the name of an item: the case's id and, among several, the contestant."""
+    label = f"[{run.contestant.identity.label}]" if several else ""
+    return node_name(case.id) + label
+
+
+def load_contestants(
+    settings: Settings, registry: Registry
+) -> list[tuple[Contestant, Path | None]]:
+    """Load every contestant that was asked for, with its directory if it has one."""
+    from pytest_mtarena.contestants.hooks import HookedContestant
+    from pytest_mtarena.contestants.loading import load_method, wrap_method
+
+    named = registry.methods()
+    hooks = registry.post_translation(settings.hooks)
+    loaded: list[tuple[Contestant, Path | None]] = []
+    for value in settings.methods:
+        directory = Path(value)
+        if value in named and directory.is_dir():
+            raise UsageError(
+                f"--mt-method={value}: both a plug-in's method and a directory; "
+                f"write ./{value} for the directory"
+            )
+        contestant: Contestant
+        if value in named:
+            factory: ContestantFactory | type = named[value]
+            contestant = wrap_method(value, factory, settings.method_args)
+        elif directory.is_dir():
+            contestant = load_method(directory, settings.method_args)
+        else:
+            have = ", ".join(sorted(named)) or "none is contributed"
+            raise UsageError(
+                f"--mt-method={value}: no such directory, and no method of that name ({have})"
+            )
+        if hooks:
+            contestant = HookedContestant(contestant, hooks)
+        loaded.append((contestant, directory.resolve() if value not in named else None))
+    if settings.method_card is not None:
+        _replace_card(loaded, settings.method_card)
+    _label(loaded)
+    return loaded
+
+
+def _replace_card(loaded: list[tuple[Contestant, Path | None]], path: Path) -> None:
+    from pytest_mtarena.card.store import read_json
+
+    if len(loaded) > 1:
+        raise UsageError("--mt-method-card describes one method, and several are given")
+    try:
+        card = read_json(path)
+    except CardError as error:
+        raise UsageError(f"--mt-method-card: {error}") from error
+    if not isinstance(card, dict):
+        raise UsageError(f"--mt-method-card {path}: a method card is a JSON object")
+    contestant = loaded[0][0]
+    contestant.identity = contestant.identity.model_copy(update={"card": card})
+
+
+def _label(loaded: list[tuple[Contestant, Path | None]]) -> None:
+    """Give each contestant a label that no other has."""
+    names = [contestant.identity.name for contestant, _ in loaded]
+    taken: set[str] = set()
+    for contestant, _ in loaded:
+        identity = contestant.identity
+        label = node_name(identity.name)
+        if names.count(identity.name) > 1:
+            label += f"@{identity.content_sha256[:8]}"
+        if label in taken:
+            raise UsageError(f"--mt-method: {identity.slug} is given twice")
+        taken.add(label)
+        contestant.identity = identity.model_copy(update={"label": label})
+
+
+def default_args(config: pytest.Config) -> list[str]:
+    """Return the paths to run when a contestant is given and no path is."""
+    given = config.getini("mt_suites")
+    paths = [str(path) for path in given] if given else [str(config.rootpath / DEFAULT_SUITES)]
+    missing = [path for path in paths if not Path(path).exists()]
+    if missing:
+        raise UsageError(
+            f"no path is given, and the default suite {missing[0]} does not exist: "
+            "name a suite, or set mt_suites in the ini file"
+        )
+    return paths

@@ -1,0 +1,238 @@
+"""The controller: where rows arrive, are written down at once, and become run cards.
+
+It lives in the process that reports (the only one, or xdist's controller), never in a worker.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mtarena.card.assemble import assemble
+from pytest_mtarena.card.facts import RunFacts
+from pytest_mtarena.card.seal import seal
+from pytest_mtarena.card.store import write_card
+from pytest_mtarena.errors import ArenaError
+from pytest_mtarena.plugin.arena import Arena, Run
+from pytest_mtarena.plugin.ship import PAYLOAD, SLOT, unpack
+from pytest_mtarena.run.batches import Slot
+from pytest_mtarena.run.journal import Journal
+
+
+@dataclass
+class Outcome:
+    """What became of a run at the end of the session."""
+
+    run: Run
+    card: dict[str, Any]
+    path: Path | None = None
+    trouble: list[str] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+    """One line per gate that was missed."""
+
+
+class Controller:
+    """Collects rows, keeps the journal, makes the cards."""
+
+    def __init__(self, arena: Arena, workers: int) -> None:
+        self.arena = arena
+        self.outcomes: list[Outcome] = []
+        self.journal: Journal | None = None
+        self.journal_path: Path | None = None
+        self.trouble: list[str] = []
+        self.interrupted = False
+        self.selected: set[Slot] = set()
+        self.all_selected: set[Slot] | None = None
+        """What is selected before sharding; None without shards."""
+        self.peaks: dict[str, int] = {}
+        self._workers = workers
+        self._rows: dict[Slot, str] = {}
+        self._faults: dict[str, list[str]] = {}
+        self._started = datetime.now(UTC)
+
+    # -- rows -------------------------------------------------------------------------------
+
+    def restore(self, rows: Iterable[tuple[Slot, str]]) -> None:
+        """Take rows of an earlier journal."""
+        self._rows.update(rows)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take a row off its report."""
+        payload = report.__dict__.pop(PAYLOAD, None)
+        if payload is None:
+            return
+        run, position = report.__dict__.pop(SLOT)
+        self.record(Slot(run, position), unpack(payload))
+
+    def record(self, slot: Slot, payload: str) -> None:
+        """Write a row down and keep it; a later row of the same slot replaces it."""
+        if self.journal is None:
+            self._open_journal()
+        if self.journal is not None:
+            self.journal.append(payload)
+            if self.journal.fault is not None and not self.trouble:
+                self.trouble.append(
+                    f"the journal {self.journal.path} cannot be written "
+                    f"({self.journal.fault.strerror}): an interrupted run will not be resumable"
+                )
+        self._rows[slot] = payload
+
+    def _open_journal(self) -> None:
+        resume = self.arena.settings.resume
+        try:
+            if resume is not None:
+                self.journal = Journal.reopen(resume)
+            elif self.journal_path is None:
+                stamp = self._started.strftime("%Y%m%dT%H%M%S.%f")
+                path = self.arena.settings.output_dir / f"{stamp}.journal.jsonl"
+                self.journal_path = path
+                header = {"started": self._started.isoformat(), "setups": setups(self.arena)}
+                self.journal = Journal.create(path, header)
+            if self.journal is not None:
+                self.journal_path = self.journal.path
+        except OSError as error:
+            self.trouble.append(
+                f"no journal can be kept in {self.arena.settings.output_dir} "
+                f"({error.strerror}): an interrupted run will not be resumable"
+            )
+
+    # -- cards ------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Make a card of every run that has selected cases."""
+        ended = datetime.now(UTC)
+        elapsed = (ended - self._started).total_seconds()
+        for run in self._runs():
+            self.outcomes.append(self._conclude(run, elapsed))
+        if self.journal is not None:
+            self.journal.close()
+            if self.outcomes and all(
+                outcome.path is not None and outcome.card["complete"] for outcome in self.outcomes
+            ):
+                self.journal.path.unlink(missing_ok=True)
+                self.journal_path = None
+
+    def _runs(self) -> Iterator[Run]:
+        wanted = {slot.run for slot in self.selected} | {slot.run for slot in self._rows}
+        yield from (run for key, run in self.arena.runs.items() if key in wanted)
+
+    def _conclude(self, run: Run, elapsed: float) -> Outcome:
+        selected = sorted(slot for slot in self.selected if slot.run == run.key)
+        payloads = self._take(run, selected)
+        rows = [payload["row"] for payload in payloads]
+        statistics = [payload["statistics"] for payload in payloads]
+        trouble = [line for payload in payloads for line in payload.get("faults", ())]
+        complete = len(rows) == len(selected)
+        report = run.referee.score(rows, statistics)
+        if trouble:
+            report = report.model_copy(update={"caveats": [*report.caveats, *trouble]})
+        facts = self._facts(run, selected, elapsed, complete)
+        card = assemble(facts, rows, report)
+        outcome = Outcome(run, card, trouble=trouble)
+        try:
+            self.arena.registry.extend_card(card)
+        except ArenaError as error:
+            outcome.missed.append(str(error))
+        outcome.missed.extend(missed_gates(card, self.arena.settings.fail_under))
+        outcome.missed.extend(_unknown_metrics(run, rows))
+        outcome.card = seal(card)
+        stem = f"{self._started:%Y%m%dT%H%M}-{run.suite.id}-{run.contestant.identity.name}"
+        try:
+            outcome.path = write_card(outcome.card, self.arena.settings.output_dir, stem)
+        except ArenaError as error:
+            outcome.missed.append(f"the card could not be written: {error}")
+        return outcome
+
+    def _take(self, run: Run, selected: Sequence[Slot]) -> list[dict[str, Any]]:
+        """Return the payloads of a run in canonical order, and let go of their text."""
+        texts = [text for slot in selected if (text := self._rows.pop(slot, None)) is not None]
+        # One parse for all: equal keys of all rows become one string in memory.
+        parsed: list[dict[str, Any]] = json.loads("[" + ",".join(texts) + "]")
+        return parsed
+
+    def _facts(
+        self, run: Run, selected: Sequence[Slot], elapsed: float, complete: bool
+    ) -> RunFacts:
+        settings = self.arena.settings
+        every = self.all_selected
+        return RunFacts(
+            identity=run.contestant.identity,
+            kind=run.suite.kind,
+            suite=run.suite,
+            group=run.group,
+            run_config=run.config,
+            settings=settings.suite,
+            scoring=settings.scoring,
+            hooks=settings.hooks,
+            selected_ids=tuple(run.cases[slot.position].id for slot in selected),
+            all_selected_ids=None
+            if every is None
+            else tuple(run.cases[s.position].id for s in sorted(every) if s.run == run.key),
+            started=self._started,
+            elapsed_seconds=round(elapsed, 3),
+            complete=complete,
+            interrupted=self.interrupted,
+            shard=settings.shard,
+            run_name=settings.run_name,
+            method_dir=_relative(run.method_dir, self.arena.config.rootpath),
+            peak_in_flight=self.peaks.get(run.contestant.identity.label),
+            worker_count=self._workers,
+        )
+
+
+def _relative(path: Path | None, root: Path) -> Path | None:
+    """Return a path relative to the root directory when it lies in there."""
+    return path.relative_to(root) if path is not None and path.is_relative_to(root) else path
+
+
+def missed_gates(card: Mapping[str, Any], limits: Iterable[tuple[str, float]]) -> list[str]:
+    """Return one line per ``--mt-fail-under`` that a card misses."""
+    missed = []
+    for metric, limit in limits:
+        value = card["scores"].get(metric)
+        lower_is_better = card["directions"].get(metric) == "lower"
+        wanted = "at most" if lower_is_better else "at least"
+        if not isinstance(value, int | float):
+            why = card["metric_availability"].get(metric, "it has no value")
+            missed.append(f"{metric} is unknown, {wanted} {limit:g} is asked for: {why}")
+        elif (value > limit) if lower_is_better else (value < limit):
+            missed.append(f"{metric} {value:g}, {wanted} {limit:g} is asked for")
+    return missed
+
+
+def setups(arena: Arena) -> dict[str, dict[str, Any]]:
+    """Return what a journal must agree on to be resumed, in words, for every run."""
+    settings = arena.settings
+    return {
+        key: {
+            "method": run.contestant.identity.slug,
+            "suite content": run.suite.content_sha256,
+            "batch size": settings.batch_size,
+            "method options": dict(run.contestant.identity.facts),
+            "hooks": list(settings.hooks),
+            "temperature": settings.temperature,
+            "max tokens": settings.max_tokens,
+            "normalization": settings.scoring.normalization,
+            "metrics": None if settings.scoring.metrics is None else list(settings.scoring.metrics),
+            "BLEU tokenizer": settings.scoring.bleu_tokenize,
+        }
+        for key, run in arena.runs.items()
+    }
+
+
+def _unknown_metrics(run: Run, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A worker may know a metric of a conftest that the controller never loads: say so."""
+    known = set(run.directions)
+    seen = {name for row in rows for name in row.get("plugin_metrics") or ()}
+    return [
+        f"the metric {name!r} is known to the workers only: define it in the root conftest.py, "
+        "an installed plug-in or a -p module"
+        for name in sorted(seen - known)
+    ]

@@ -1,0 +1,119 @@
+"""The hooks of xdist's controlling process; registered only when xdist distributes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mtarena.plugin.arena import Arena
+from pytest_mtarena.plugin.controller import Controller
+from pytest_mtarena.plugin.performing import SELECTION
+from pytest_mtarena.run.batches import Slot, cut_batches
+from pytest_mtarena.run.flight import Verdicts, read_in_flight
+
+SPOOL = "mtarena_spool"
+MAX_REQUEUES = 2
+DEALT_WHOLE = ("load",)
+"""The ``--dist`` modes for which whole batches are dealt."""
+
+
+class Distributed:
+    """Names slots for node ids, deals batches, and judges the deaths of workers."""
+
+    def __init__(self, arena: Arena, controller: Controller, spool: Path) -> None:
+        self._arena = arena
+        self._controller = controller
+        self._spool = spool
+        self._slots: dict[str, Slot] = {}
+        self._files: set[str] = set()
+        self._verdicts = Verdicts(spool / "verdicts.json")
+        self._deaths: Counter[str] = Counter()
+        self._pids: dict[str, int] = {}
+
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker where the spool is."""
+        node.workerinput[SPOOL] = str(self._spool)
+
+    def pytest_testnodeready(self, node: Any) -> None:
+        """Remember the process of a local worker."""
+        if node.gateway.spec.popen:
+            self._pids[node.gateway.id] = node.workerinfo["pid"]
+
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
+        """Learn what is selected, from the first worker that knows."""
+        if self._slots:
+            return
+        for nodeid in ids:
+            file = nodeid.partition("::")[0]
+            if file not in self._files:
+                self._files.add(file)
+                if self._arena.recognises(Path(self._arena.config.rootpath, file)):
+                    self._slots.update(self._arena.slots_of(file))
+        self._controller.selected = {self._slots[i] for i in ids if i in self._slots}
+        with contextlib.suppress(FileNotFoundError):
+            listed = json.loads((self._spool / SELECTION).read_text(encoding="utf-8"))
+            self._controller.all_selected = {Slot(*slot) for slot in listed}
+
+    @pytest.hookimpl(tryfirst=True, optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Deal whole batches under ``load``; every other mode stays as xdist has it."""
+        if config.getoption("dist") not in DEALT_WHOLE:
+            return None
+        from pytest_mtarena.plugin.schedule import BatchScheduling
+
+        window = 2 * self._arena.share * len(self._arena.contestants)
+        return BatchScheduling(config, log, self._numbers, window)
+
+    def _numbers(self, nodeids: Sequence[str]) -> list[int]:
+        """Number the batches of node ids; an ordinary test is a batch of its own."""
+        batches = cut_batches(
+            (self._slots[nodeid] for nodeid in nodeids if nodeid in self._slots),
+            self._arena.settings.batch_size,
+        )
+        number = {slot: k for k, batch in enumerate(batches) for slot in batch}
+        return [
+            number[self._slots[nodeid]] if nodeid in self._slots else len(batches) + k
+            for k, nodeid in enumerate(nodeids)
+        ]
+
+    def pytest_testnodedown(self, node: Any, error: object | None) -> None:
+        """Judge a death before xdist deals the dead worker's items again."""
+        self._pids.pop(node.gateway.id, None)
+        if error:
+            self._verdicts.judge(read_in_flight(self._spool / f"{node.gateway.id}.flight"))
+
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: Any) -> None:
+        """Have the item that was at hand run again; its verdict may wait for it."""
+        slot = self._slots.get(crashitem)
+        if slot is None:
+            return
+        self._deaths[crashitem] += 1
+        if self._deaths[crashitem] > MAX_REQUEUES:
+            return
+        if self._deaths[crashitem] > 1 and slot not in self._verdicts.crashed:
+            self._verdicts.convict(slot)
+        # loadscope and its kin run a dead worker's items again by themselves
+        with contextlib.suppress(NotImplementedError):
+            sched.mark_test_pending(crashitem)
+        report.outcome = "rerun"  # type: ignore[assignment]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
+        """Show the requeued item of a dead worker as a rerun."""
+        if report.outcome == "rerun" and report.when == "???":
+            return "rerun", "R", "RERUN (its worker died)"
+        return None
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """End local workers at once: xdist would wait ten seconds for each that is busy."""
+        for pid in self._pids.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)

@@ -1,0 +1,42 @@
+"""``--mt-dry-run``: everything is checked and counted, nothing is called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from pytest_mtarena.plugin.arena import Arena
+from pytest_mtarena.plugin.items import CaseItem
+from pytest_mtarena.run.batches import cut_batches
+from pytest_mtarena.text import printable
+
+
+class DryRun:
+    """Prints what would run, instead of running it."""
+
+    def __init__(self, arena: Arena) -> None:
+        self._arena = arena
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Print one line per run."""
+        if session.testsfailed:
+            raise session.Interrupted(f"{session.testsfailed} errors during collection")
+        terminal: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+        items = [item for item in session.items if isinstance(item, CaseItem)]
+        batches = cut_batches((item.slot for item in items), self._arena.settings.batch_size)
+        entries = Counter(item.slot.run for item in items)
+        calls = Counter(batch[0].run for batch in batches)
+        if terminal is not None:
+            terminal.write_line("")
+            for key, count in entries.items():
+                run = self._arena.runs[key]
+                terminal.write_line(
+                    printable(
+                        f"would run   {run.title} ({count} entries) = {calls[key]} calls, "
+                        f"{self._arena.share} at once"
+                    )
+                )
+        return True

@@ -1,0 +1,238 @@
+"""The performer: in the process that runs the items, it gets each attempt and its grade.
+
+Requests for whole batches go to the run-ahead; the first item of a batch to need an answer grades
+the whole batch at once. The run-ahead is handed public entries only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_mtarena.plugin.arena import Arena, Run
+from pytest_mtarena.plugin.items import CaseFailed, CaseItem
+from pytest_mtarena.plugin.lookahead import make_lookahead
+from pytest_mtarena.plugin.ship import pack
+from pytest_mtarena.protocols import public_entry
+from pytest_mtarena.records import NO_REFERENCE, Attempt, Case, Failure, Grade
+from pytest_mtarena.run.batches import Slot, cut_batches
+from pytest_mtarena.run.flight import FlightLog, Verdicts
+from pytest_mtarena.run.runahead import Request, RunAhead
+
+Graded = tuple[Attempt, Grade]
+
+_CRASHED = Failure(
+    status="crashed",
+    kind="crashed",
+    message="the worker process died while this entry was being attempted",
+)
+
+
+class Performer:
+    """Performs the items of this process."""
+
+    def __init__(
+        self,
+        arena: Arena,
+        session: pytest.Session,
+        *,
+        done: Iterable[Slot] = (),
+        spool: Path | None = None,
+        worker: str | None = None,
+    ) -> None:
+        settings = arena.settings
+        self._arena = arena
+        self._done = frozenset(done)
+        self._window = 2 * arena.share
+        self._lookahead = make_lookahead(session.config, session.items)
+        slots = [item.slot for item in session.items if isinstance(item, CaseItem)]
+        self._batches = cut_batches(slots, settings.batch_size)
+        self._number = {
+            slot: number for number, batch in enumerate(self._batches) for slot in batch
+        }
+        self._sent: dict[int, list[Slot]] = {}
+        self._taken: set[int] = set()
+        self._graded: dict[Slot, Graded] = {}
+        self._faults: list[str] = []
+        self._flight: FlightLog | None = None
+        self._verdicts: Verdicts | None = None
+        if spool is not None and worker is not None:
+            self._flight = FlightLog(spool / f"{worker}.flight")
+            self._verdicts = Verdicts(spool / "verdicts.json")
+        self.runahead = RunAhead(
+            arena.share,
+            on_start=self._flight.start if self._flight else None,
+            on_end=self._flight.end if self._flight else None,
+        )
+        for contestant, _ in arena.contestants:
+            if hasattr(contestant, "on_fault"):
+                contestant.on_fault = self._faults.append
+
+    def perform(self, item: CaseItem) -> None:
+        """Attempt and grade an item; raises CaseFailed or Skipped for one that is not well."""
+        if item.slot in self._done:
+            item.words = "resumed"
+            return
+        attempt, grade = self._attempt(item)
+        run, case = item.run, item.case
+        row = run.referee.row(case, attempt, grade)
+        faults, self._faults[:] = list(self._faults), []
+        try:
+            item.payload = pack(item.slot, row, grade.statistics, faults)
+        except (ValueError, TypeError, RecursionError) as error:
+            attempt, grade = self._unshippable(run, case, attempt, error)
+            row = run.referee.row(case, attempt, grade)
+            item.payload = pack(item.slot, row, grade.statistics, faults)
+        item.words = grade.words
+        self._judge(item, attempt, grade, str(row["status"]))
+
+    def harvest(self, seconds: float) -> list[tuple[Slot, str]]:
+        """Return the payloads of all answers that no item has asked for, after an interrupt.
+
+        Waits at most so many seconds for what is in flight, so that nothing is paid twice.
+        """
+        for key, attempts in self.runahead.drain(seconds):
+            if isinstance(key, int):
+                self._grade(self._sent[key], attempts)
+        payloads = []
+        for slot, (attempt, grade) in sorted(self._graded.items()):
+            run = self._arena.runs[slot.run]
+            row = run.referee.row(run.cases[slot.position], attempt, grade)
+            payloads.append((slot, pack(slot, row, grade.statistics)))
+        self._graded.clear()
+        return payloads
+
+    def close(self) -> None:
+        """Stop the run-ahead."""
+        self.runahead.close()
+        if self._flight is not None:
+            self._flight.close()
+
+    # -- attempts ---------------------------------------------------------------------------
+
+    def _attempt(self, item: CaseItem) -> Graded:
+        slot, case = item.slot, item.case
+        if not _is_sent(case):
+            failure = Failure(kind="not_sent", message=f"not sent: {case.problem}")
+            return self._grade_one(item.run, case, Attempt(id=case.id, failure=failure))
+        if slot in self._graded:
+            return self._graded.pop(slot)
+        number = self._number[slot]
+        if self._verdicts is not None:
+            self._verdicts.refresh()
+            if slot in self._verdicts.crashed:
+                return self._grade_one(item.run, case, Attempt(id=case.id, failure=_CRASHED))
+            if slot in self._verdicts.suspects:
+                self.runahead.settle()
+                return self._again(item)
+        if number in self._taken:  # the item runs again: pytest-rerunfailures
+            return self._again(item)
+        self._run_ahead(number)
+        self._taken.add(number)
+        self._grade(self._sent[number], self.runahead.take(number))
+        return self._graded.pop(slot)
+
+    def _run_ahead(self, needed: int) -> None:
+        """Start the needed batch, and those of the coming items while the window has room."""
+        if needed not in self._sent:
+            self._start(needed)
+        self._lookahead.refresh()
+        while (item := self._lookahead.peek()) is not None:
+            if isinstance(item, CaseItem) and item.slot in self._number:
+                number = self._number[item.slot]
+                if number not in self._sent:
+                    label = item.run.contestant.identity.label
+                    if self.runahead.open_requests(label) >= self._window:
+                        return
+                    self._start(number)
+            self._lookahead.advance()
+
+    def _start(self, number: int) -> None:
+        self._sent[number] = members = self._members(number)
+        if members:
+            self._submit(number, members)
+        else:
+            self._taken.add(number)
+
+    def _members(self, number: int) -> list[Slot]:
+        """Return the slots of a batch that are to be sent, in canonical order."""
+        members = []
+        for slot in self._batches[number]:
+            if slot in self._done or not _is_sent(self._case(slot)):
+                continue
+            if self._verdicts is not None and (
+                slot in self._verdicts.crashed or slot in self._verdicts.suspects
+            ):
+                continue
+            members.append(slot)
+        return members
+
+    def _submit(self, key: object, slots: Sequence[Slot]) -> None:
+        run = self._arena.runs[slots[0].run]
+        entries = [public_entry(self._case(slot)) for slot in slots]
+        self.runahead.submit(Request(key, slots, run.contestant, entries, run.config))
+
+    def _again(self, item: CaseItem) -> Graded:
+        """Ask for one case alone."""
+        key = ("again", item.slot)
+        self._submit(key, [item.slot])
+        [attempt] = self.runahead.take(key)
+        return self._grade_one(item.run, item.case, attempt)
+
+    def _case(self, slot: Slot) -> Case:
+        return self._arena.runs[slot.run].cases[slot.position]
+
+    # -- grades -----------------------------------------------------------------------------
+
+    def _grade(self, slots: Sequence[Slot], attempts: Sequence[Attempt]) -> None:
+        if not slots:
+            return
+        run = self._arena.runs[slots[0].run]
+        cases = [run.cases[slot.position] for slot in slots]
+        grades = run.referee.grade(cases, attempts)
+        self._graded.update(zip(slots, zip(attempts, grades, strict=True), strict=True))
+
+    def _grade_one(self, run: Run, case: Case, attempt: Attempt) -> Graded:
+        [grade] = run.referee.grade([case], [attempt])
+        return attempt, grade
+
+    def _unshippable(self, run: Run, case: Case, attempt: Attempt, error: Exception) -> Graded:
+        message = f"the result cannot be stored as JSON: {type(error).__name__}: {error}"
+        lost = Attempt(
+            id=case.id,
+            failure=Failure(kind="contract", message=message),
+            request=attempt.request,
+            request_seconds=attempt.request_seconds,
+        )
+        return self._grade_one(run, case, lost)
+
+    def _judge(self, item: CaseItem, attempt: Attempt, grade: Grade, status: str) -> None:
+        if status == "invalid":
+            raise pytest.skip.Exception(f"invalid: {item.case.problem}", _use_item_location=True)
+        if attempt.failure is not None:
+            raise CaseFailed(item.run.referee.explain(item.case, attempt, grade))
+        for metric, limit in self._arena.settings.item_min:
+            missed = self._missed(item.run, grade, metric, limit)
+            if missed and status == "ok":
+                explained = item.run.referee.explain(item.case, attempt, grade)
+                raise CaseFailed(f"{missed}\n{explained}")
+
+    def _missed(self, run: Run, grade: Grade, metric: str, limit: float) -> str | None:
+        if metric not in grade.scores:
+            have = ", ".join(sorted(grade.scores)) or "none"
+            return f"--mt-item-min {metric}={limit:g}: there is no such score (there are: {have})"
+        value = grade.scores[metric]
+        if value is None:
+            why = grade.reasons.get(metric, "it has no value")
+            return f"{metric} is unknown, at least {limit:g} is asked for: {why}"
+        lower_is_better = run.directions.get(metric) == "lower"
+        if (value > limit) if lower_is_better else (value < limit):
+            wanted = "at most" if lower_is_better else "at least"
+            return f"{metric} {value:g}, {wanted} {limit:g} is asked for"
+        return None
+
+
+def _is_sent(case: Case) -> bool:
+    return case.problem is None or case.problem == NO_REFERENCE

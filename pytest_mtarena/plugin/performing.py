@@ -1,0 +1,100 @@
+"""The hooks of the process that runs items: the only one, or an xdist worker."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from pytest_mtarena.plugin.arena import Arena
+from pytest_mtarena.plugin.items import CaseItem
+from pytest_mtarena.plugin.keys import performer_key
+from pytest_mtarena.plugin.perform import Performer
+from pytest_mtarena.run.batches import Slot, cut_batches, take_shard
+
+SELECTION = "selection.json"
+DRAIN_SECONDS = 3.0
+"""How long an interrupted session waits for what is in flight."""
+
+
+class Performing:
+    """Makes the performer once the items are known, and ends it with the session."""
+
+    def __init__(
+        self,
+        arena: Arena,
+        *,
+        done: Callable[[], Iterable[Slot]],
+        spool: Path | None = None,
+        worker: str | None = None,
+        on_selected: Callable[[set[Slot], set[Slot] | None], None] | None = None,
+        on_harvest: Callable[[Slot, str], None] | None = None,
+    ) -> None:
+        self._arena = arena
+        self._done = done
+        self._spool = spool
+        self._worker = worker
+        self._on_selected = on_selected
+        self._on_harvest = on_harvest
+        self._before_shard: set[Slot] | None = None
+        self._interrupted = False
+        self.performer: Performer | None = None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Keep the batches of this shard, after every other selection."""
+        shard = self._arena.settings.shard
+        if shard is None:
+            return
+        slots = {item.slot for item in items if isinstance(item, CaseItem)}
+        batches = take_shard(cut_batches(slots, self._arena.settings.batch_size), *shard)
+        kept = {slot for batch in batches for slot in batch}
+        dropped = [i for i in items if isinstance(i, CaseItem) and i.slot not in kept]
+        items[:] = [i for i in items if not isinstance(i, CaseItem) or i.slot in kept]
+        if dropped:
+            config.hook.pytest_deselected(items=dropped)
+        self._before_shard = slots
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Set up the run-ahead: in a worker no later hook of ours is called before the items."""
+        if session.config.option.collectonly or self._arena.settings.dry_run:
+            self._tell(session)
+            return
+        self._tell(session)
+        self.performer = Performer(
+            self._arena,
+            session,
+            done=self._done(),
+            spool=self._spool,
+            worker=self._worker,
+        )
+        session.config.stash[performer_key] = self.performer
+
+    def _tell(self, session: pytest.Session) -> None:
+        selected = {item.slot for item in session.items if isinstance(item, CaseItem)}
+        if self._on_selected is not None:
+            self._on_selected(selected, self._before_shard)
+        if self._worker is not None and self._spool is not None and self._before_shard is not None:
+            draft = self._spool / f"{SELECTION}.{self._worker}"
+            draft.write_text(json.dumps(sorted(self._before_shard)), encoding="utf-8")
+            os.replace(draft, self._spool / SELECTION)
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """Remember to save what is in flight."""
+        self._interrupted = True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Save the answers nobody has asked for yet, and stop."""
+        if self.performer is None:
+            return
+        if self._interrupted and self._on_harvest is not None:
+            for slot, payload in self.performer.harvest(DRAIN_SECONDS):
+                self._on_harvest(slot, payload)
+        self.performer.close()

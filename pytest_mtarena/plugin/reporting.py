@@ -1,0 +1,211 @@
+"""What people see: the header, the words of ``-v``, the end of the session, the exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mtarena.errors import ArenaError
+from pytest_mtarena.plugin.arena import Arena
+from pytest_mtarena.plugin.controller import Controller, Outcome
+from pytest_mtarena.plugin.ship import WORDS
+from pytest_mtarena.records import Suite
+from pytest_mtarena.run.batches import Slot, cut_batches
+from pytest_mtarena.suites.corpus import missing_ids, why_empty
+from pytest_mtarena.text import printable
+
+
+class Reporting:
+    """The hooks of the process that reports: the only one, or xdist's controller."""
+
+    def __init__(self, arena: Arena, controller: Controller, workers: int, dist: str) -> None:
+        self._arena = arena
+        self._controller = controller
+        self._workers = workers
+        self._dist = dist
+        self._restore: Callable[[], Any] | None = None
+
+    # -- the start --------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Check what can be checked before anything is sent; let SIGTERM end in good order."""
+        self._catch_sigterm()
+        suites = self._arena.preview()
+        ids = self._arena.settings.suite.ids
+        if suites and ids and (unknown := missing_ids(suites, ids)):
+            raise pytest.UsageError(
+                f"--mt-ids: no entry has the id {', '.join(map(repr, unknown[:8]))}"
+            )
+        self._check_gates(session)
+
+    def _check_gates(self, session: pytest.Session) -> None:
+        settings = self._arena.settings
+        limits = [("--mt-fail-under", name) for name, _ in settings.fail_under]
+        limits += [("--mt-item-min", name) for name, _ in settings.item_min]
+        if not limits:
+            return
+        for path in self._arena.suite_paths():
+            try:
+                nodeid = _nodeid(path, session.config.rootpath)
+                runs = self._arena.runs_of(path, nodeid)
+                known = [run.directions for run in runs]
+            except ArenaError:
+                continue  # collection tells
+            for flag, name in limits:
+                if known and not any(name in directions for directions in known):
+                    have = ", ".join(sorted(known[0]))
+                    raise pytest.UsageError(
+                        f"{flag} {name}: there is no such score (there are: {have})"
+                    )
+            return
+
+    def pytest_report_header(self) -> list[str]:
+        """Say who is evaluated on what, and how."""
+        lines = []
+        size = self._arena.settings.batch_size
+        for suite in self._arena.preview():
+            slots = [Slot(case.group, case.index) for case in suite.cases]
+            count = len(cut_batches(slots, size))
+            who = " and ".join(
+                c.identity.slug.rpartition("/")[2] for c, _ in self._arena.contestants
+            )
+            lines.append(
+                f"{who} × {suite.id} ({_about(suite)}) · {count} "
+                f"{'batch' if count == 1 else 'batches'} of {size}, {self._at_once()}"
+            )
+            if not suite.rankable:
+                lines.append("demo suite: written for trying things, never for ranking")
+            lines += [f"note: {note}" for note in suite.notes]
+        if self._workers > 1 and self._dist not in ("load", "no"):
+            lines.append(
+                f"--dist {self._dist} does not deal whole batches: calls may be made twice or "
+                "wait for each other; --dist load does"
+            )
+        label = "mtarena: "
+        return [
+            (label if number == 0 else " " * len(label)) + printable(line)
+            for number, line in enumerate(lines)
+        ]
+
+    def _at_once(self) -> str:
+        if self._workers > 1:
+            return f"{self._arena.share} at once in each of {self._workers} workers"
+        return f"{self._arena.share} at once"
+
+    # -- the run ----------------------------------------------------------------------------
+
+    def pytest_report_teststatus(self, report: Any, config: pytest.Config) -> Any:
+        """Show the score behind a passed item under ``-v``."""
+        words = getattr(report, WORDS, None)
+        if words is None or report.when != "call" or not report.passed:
+            return None
+        return "passed", ".", f"PASSED {printable(words)}"
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """Remember it for the card."""
+        self._controller.interrupted = True
+
+    # -- the end ----------------------------------------------------------------------------
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Make the cards; a missed gate makes the session red."""
+        if session.config.option.collectonly or self._arena.settings.dry_run:
+            return
+        self._controller.finish()
+        if session.exitstatus == pytest.ExitCode.OK and any(
+            outcome.missed for outcome in self._controller.outcomes
+        ):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
+        """Show the table of each card, and where it is."""
+        write = terminalreporter.write_line
+        width = terminalreporter._tw.fullwidth
+        verbosity = config.get_verbosity()
+        for outcome in self._controller.outcomes:
+            terminalreporter.write_sep("-", printable(outcome.run.title))
+            for line in self._lines(outcome, verbosity, width):
+                write(line)
+        for line in [*self._arena.notes, *self._controller.trouble]:
+            write(printable(f"mtarena: {line}"))
+        if not self._controller.outcomes and not config.option.collectonly:
+            self._explain_nothing(write)
+        path = self._controller.journal_path
+        if path is not None and self._controller.outcomes:
+            write(f"mtarena: not everything is done; go on with --mt-resume {_short(path)}")
+
+    def _lines(self, outcome: Outcome, verbosity: int, width: int) -> list[str]:
+        card = outcome.card
+        lines = list(outcome.run.referee.summary(card, verbosity=verbosity, width=width))
+        lines.append(_costs(card, outcome.path))
+        lines += [printable(f"FAILED gate: {line}") for line in outcome.missed]
+        return lines
+
+    def _explain_nothing(self, write: Callable[[str], None]) -> None:
+        if self._arena.settings.dry_run or self._controller.selected:
+            return
+        for path in self._arena.suite_paths():
+            try:
+                suite = self._arena.open(path)
+            except ArenaError:
+                continue
+            if suite is not None and not suite.cases:
+                why = why_empty(self._arena.settings.suite, path)
+                write(printable(f"mtarena: nothing selected in {suite.id}: {why}"))
+
+    # -- signals ----------------------------------------------------------------------------
+
+    def _catch_sigterm(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        before = signal.getsignal(signal.SIGTERM)
+
+        def end(number: int, frame: object) -> None:
+            raise KeyboardInterrupt("SIGTERM")
+
+        signal.signal(signal.SIGTERM, end)
+        self._restore = lambda: signal.signal(signal.SIGTERM, before)
+
+    def pytest_unconfigure(self) -> None:
+        """Give SIGTERM back."""
+        if self._restore is not None:
+            self._restore()
+
+
+def _about(suite: Suite) -> str:
+    pairs = [f"{source.code}→{target.code}" for source, target in suite.languages.values()]
+    pairs = [pair for pair in pairs if pair != "→"]
+    shown = ", ".join(pairs) if len(pairs) <= 3 else f"{len(pairs)} language pairs"
+    count = f"{len(suite.cases)} entries"
+    if len(suite.cases) != suite.entry_count:
+        count = f"{len(suite.cases)} of {suite.entry_count} entries"
+    return f"{shown}, {count}" if shown else count
+
+
+def _costs(card: dict[str, Any], path: Path | None) -> str:
+    seconds = card["elapsed_seconds"]
+    rows = len(card["results"])
+    rate = f" ({rows / seconds:.0f} entries/s)" if seconds > 0 else ""
+    cost = card["totals"].get("total_cost_usd")
+    money = "cost unknown" if cost is None else f"${cost:g}"
+    where = f"card {_short(path)}" if path is not None else "no card"
+    return f"{seconds:.1f} s{rate} · {money} · {where}"
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _nodeid(path: Path, root: Path) -> str:
+    return Path(os.path.relpath(path, root)).as_posix()

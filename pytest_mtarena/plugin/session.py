@@ -1,0 +1,202 @@
+"""Activation: everything the plugin does beyond its options, once a contestant is named."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mtarena.errors import ArenaError, UsageError
+from pytest_mtarena.plugin.arena import Arena, default_args
+from pytest_mtarena.plugin.bridge import Bridge
+from pytest_mtarena.plugin.collect import Collecting
+from pytest_mtarena.plugin.controller import Controller, setups
+from pytest_mtarena.plugin.distributed import SPOOL, Distributed
+from pytest_mtarena.plugin.dryrun import DryRun
+from pytest_mtarena.plugin.keys import arena_key, controller_key
+from pytest_mtarena.plugin.performing import Performing
+from pytest_mtarena.plugin.reporting import Reporting
+from pytest_mtarena.plugin.settings import read_settings
+from pytest_mtarena.plugin.ship import Shipping
+from pytest_mtarena.registry import make_registry
+from pytest_mtarena.run.batches import Slot
+from pytest_mtarena.run.journal import read_header, read_rows
+
+RETRIED = frozenset({"error", "timeout", "crashed"})
+"""The statuses of a journal's rows that are attempted again on ``--mt-resume``."""
+
+
+def activate(config: pytest.Config) -> None:
+    """Register the plugin's parts for the role of this process.
+
+    Raises pytest.UsageError with one line for anything the user can mend.
+    """
+    try:
+        _activate(config)
+    except ArenaError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _activate(config: pytest.Config) -> None:
+    settings = read_settings(config.option, config.invocation_params.dir)
+    workerinput: dict[str, Any] | None = getattr(config, "workerinput", None)
+    # xdist hands its workers the command line as it was given, not what became of it.
+    _set_paths(config)
+    if workerinput is None:
+        _check_distribution(config, dry_run=settings.dry_run)
+    registry = make_registry()
+    bridge = Bridge(registry)
+    manager = config.pluginmanager
+    manager.register(bridge, "mtarena-bridge")
+    if bridge.fault is not None:
+        raise bridge.fault
+    workers = workerinput["workercount"] if workerinput is not None else _workers(config)
+    share = max(1, settings.concurrency // workers)
+    arena = Arena(config, settings, registry, share)
+    config.stash[arena_key] = arena
+    manager.register(Collecting(arena), "mtarena-collecting")
+    verbose = config.get_verbosity() > 0
+    if workerinput is not None:
+        spool = _existing(workerinput.get(SPOOL))
+        manager.register(Shipping(spool, verbose), "mtarena-shipping")
+        performing = Performing(
+            arena,
+            done=lambda: [slot for slot, _ in _kept(arena)],
+            spool=spool,
+            worker=workerinput["workerid"],
+        )
+        manager.register(performing, "mtarena-performing")
+        return
+    controller = Controller(arena, workers)
+    config.stash[controller_key] = controller
+    manager.register(controller, "mtarena-controller")
+    dist = config.getoption("dist", "no") if workers > 1 or _distributes(config) else "no"
+    manager.register(Reporting(arena, controller, workers, dist), "mtarena-reporting")
+    if settings.dry_run:
+        manager.register(DryRun(arena), "mtarena-dryrun")
+    if _distributes(config):
+        spool = Path(tempfile.mkdtemp(prefix="mtarena-"))
+        config.add_cleanup(lambda: shutil.rmtree(spool, ignore_errors=True))
+        manager.register(Distributed(arena, controller, spool), "mtarena-distributed")
+        manager.register(_Resuming(arena, controller), "mtarena-resuming")
+        return
+
+    def learn(selected: set[Slot], before_shard: set[Slot] | None) -> None:
+        controller.selected, controller.all_selected = selected, before_shard
+
+    def done() -> Iterable[Slot]:
+        kept = list(_kept(arena))
+        controller.restore(kept)
+        return [slot for slot, _ in kept]
+
+    performing = Performing(arena, done=done, on_selected=learn, on_harvest=controller.record)
+    manager.register(Shipping(None, verbose), "mtarena-shipping")
+    manager.register(performing, "mtarena-performing")
+    manager.register(_Peaks(performing, controller), "mtarena-peaks")
+
+
+class _Resuming:
+    """In xdist's controller: takes the journal's rows once the workers have collected."""
+
+    def __init__(self, arena: Arena, controller: Controller) -> None:
+        self._arena = arena
+        self._controller = controller
+        self._restored = False
+
+    @pytest.hookimpl(trylast=True, optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """Restore the rows, once."""
+        if not self._restored:
+            self._restored = True
+            self._controller.restore(_kept(self._arena))
+
+
+class _Peaks:
+    """In a single process: takes the peak of calls in flight to the card."""
+
+    def __init__(self, performing: Performing, controller: Controller) -> None:
+        self._performing = performing
+        self._controller = controller
+
+    def pytest_sessionfinish(self) -> None:
+        """Take it before the cards are made."""
+        if self._performing.performer is not None:
+            self._controller.peaks = self._performing.performer.runahead.peak_in_flight
+
+
+def _kept(arena: Arena) -> Iterable[tuple[Slot, str]]:
+    """Yield the rows of the journal to go on with that need no second attempt."""
+    path = arena.settings.resume
+    if path is None:
+        return
+    there, here = read_header(path)["setups"], setups(arena)
+    if not set(there) & set(here):
+        raise pytest.UsageError(
+            f"--mt-resume {path} belongs to another run: {', '.join(sorted(there))}"
+        )
+    for key in here:
+        for name, value in here[key].items():
+            if key in there and there[key].get(name) != value:
+                raise pytest.UsageError(
+                    f"--mt-resume {path} belongs to another setup: "
+                    f"{name} {there[key].get(name)} there, {value} here"
+                )
+    rows: dict[Slot, tuple[str, str]] = {}
+    for text, payload in read_rows(path):
+        rows[Slot(payload["run"], payload["index"])] = (text, payload["row"]["status"])
+    for slot, (text, status) in rows.items():
+        if status not in RETRIED and slot.run in arena.runs:
+            yield slot, text
+
+
+def _set_paths(config: pytest.Config) -> None:
+    """Take the default suites when no path is given; add what ``--mt-corpus`` names."""
+    option = config.option
+    extra = [str(Path(config.invocation_params.dir, path)) for path in option.mt_corpus or ()]
+    if option.mt_source_file is not None:
+        extra.append(str(Path(config.invocation_params.dir, option.mt_source_file)))
+    for path in extra:
+        if not Path(path).exists():
+            raise UsageError(f"--mt-corpus: no such file or directory: {path}")
+    given = config.args_source is pytest.Config.ArgsSource.ARGS
+    if given or extra:
+        config.args = [*(config.args if given else ()), *extra]
+    else:
+        config.args = default_args(config)
+
+
+def _check_distribution(config: pytest.Config, *, dry_run: bool) -> None:
+    if config.getoption("dist", "no") == "each":
+        raise UsageError(
+            "--dist each runs every entry once in every worker and would count it twice; "
+            "use --dist load"
+        )
+    if dry_run and config.pluginmanager.has_plugin("xdist"):
+        config.option.numprocesses, config.option.dist, config.option.tx = None, "no", []
+
+
+def _workers(config: pytest.Config) -> int:
+    count = getattr(config.option, "numprocesses", None)
+    if count in ("auto", "logical"):
+        return int(config.hook.pytest_xdist_auto_num_workers(config=config))
+    specs = getattr(config.option, "tx", None) or []
+    return max(1, int(count or 0) or len(specs))
+
+
+def _distributes(config: pytest.Config) -> bool:
+    """Say whether xdist will distribute; asked before xdist itself has settled its options."""
+    if config.option.collectonly or not config.pluginmanager.has_plugin("xdist"):
+        return False
+    option = config.option
+    if option.numprocesses is not None:
+        return bool(option.numprocesses)
+    return option.dist != "no" and bool(option.tx)
+
+
+def _existing(path: str | None) -> Path | None:
+    """The spool directory, unless this worker is on another machine."""
+    return Path(path) if path is not None and Path(path).is_dir() else None

@@ -1,0 +1,109 @@
+"""What the user asked for: the options of a session, checked, in one frozen object."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_mtarena.errors import UsageError
+from pytest_mtarena.records import Scoring, SuiteSettings
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of a session. Paths are absolute."""
+
+    methods: tuple[str, ...]
+    method_args: dict[str, str]
+    method_card: Path | None
+    hooks: tuple[str, ...]
+    corpora: tuple[Path, ...]
+    source_file: Path | None
+    reference_file: Path | None
+    suite: SuiteSettings
+    scoring: Scoring
+    batch_size: int
+    concurrency: int
+    timeout_seconds: float
+    max_tokens: int
+    temperature: float
+    shard: tuple[int, int] | None
+    dry_run: bool
+    resume: Path | None
+    item_min: tuple[tuple[str, float], ...]
+    fail_under: tuple[tuple[str, float], ...]
+    output_dir: Path
+    run_name: str | None
+
+
+def read_settings(option: Any, base: Path) -> Settings:
+    """Check the options that depend on each other; relative paths are taken from ``base``."""
+
+    def path(text: str | None) -> Path | None:
+        return None if text is None else Path(os.path.abspath(Path(base, text)))
+
+    source_file, reference_file = path(option.mt_source_file), path(option.mt_reference_file)
+    if (source_file is None) != (reference_file is None):
+        given, other = (
+            ("--mt-source-file", "--mt-reference-file")
+            if source_file
+            else ("--mt-reference-file", "--mt-source-file")
+        )
+        raise UsageError(f"{given} needs {other}: parallel text is two files of equal length")
+    for name, file in (("source", source_file), ("reference", reference_file)):
+        if file is not None and not file.is_file():
+            raise UsageError(f"--mt-{name}-file: no such file: {file}")
+    if option.mt_ids and option.mt_dataset != "all":
+        raise UsageError("--mt-ids and --mt-dataset both say which entries: give one of them")
+    normalization = option.mt_normalization
+    if normalization not in ("NFC", "none"):
+        raise UsageError(f"--mt-normalization takes NFC or none, not {normalization!r}")
+    args: dict[str, str] = {}
+    for key, value in option.mt_method_arg or ():
+        if key in args:
+            raise UsageError(f"--mt-method-arg {key} is given twice")
+        args[key] = value
+    resume = path(option.mt_resume)
+    if resume is not None and not resume.is_file():
+        raise UsageError(f"--mt-resume: no such journal: {resume}")
+    return Settings(
+        methods=tuple(option.mt_method or ()),
+        method_args=args,
+        method_card=path(option.mt_method_card),
+        hooks=option.mt_hooks,
+        corpora=tuple(Path(base, text) for text in option.mt_corpus or ()),
+        source_file=source_file,
+        reference_file=reference_file,
+        suite=SuiteSettings(
+            source_field=option.mt_source_field,
+            target_field=option.mt_target_field,
+            source_lang=option.mt_source_lang,
+            target_lang=option.mt_target_lang,
+            dataset=option.mt_dataset,
+            ids=option.mt_ids,
+            domains=option.mt_domain,
+            difficulties=option.mt_difficulty,
+            allow_missing_reference=option.mt_allow_missing_reference,
+        ),
+        scoring=Scoring(
+            metrics=option.mt_metrics,
+            intervals=not option.mt_no_ci,
+            n_bootstrap=option.mt_n_bootstrap,
+            bleu_tokenize=option.mt_bleu_tokenize,
+            normalization=normalization,
+        ),
+        batch_size=option.mt_batch_size,
+        concurrency=option.mt_concurrency,
+        timeout_seconds=option.mt_timeout,
+        max_tokens=option.mt_max_tokens,
+        temperature=option.mt_temperature,
+        shard=option.mt_shard,
+        dry_run=option.mt_dry_run,
+        resume=resume,
+        item_min=tuple(option.mt_item_min or ()),
+        fail_under=tuple(option.mt_fail_under or ()),
+        output_dir=Path(base, option.mt_output_dir),
+        run_name=option.mt_name,
+    )

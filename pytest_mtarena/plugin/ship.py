@@ -1,0 +1,78 @@
+"""Shipping: one JSON string on the report of the call, in whatever process the item ran.
+
+A string survives every way that reports travel; anything else in a report (a numpy number, a
+lone surrogate, a Path) can end a distributed session. A payload over 256 KB goes to a file in the
+session's spool directory, and its path is shipped instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mtarena.plugin.items import CaseItem
+from pytest_mtarena.run.batches import Slot
+
+PAYLOAD = "mtarena_payload"
+SLOT = "mtarena_slot"
+WORDS = "mtarena_words"
+MAX_INLINE = 256 * 1024
+
+
+def pack(
+    slot: Slot,
+    row: Mapping[str, Any],
+    statistics: Mapping[str, Sequence[float]],
+    faults: Sequence[str] = (),
+) -> str:
+    """Return the payload of a row, ASCII only; raises ValueError for what is no strict JSON."""
+    payload: dict[str, Any] = {"run": slot.run, "index": slot.position, "row": row}
+    payload["statistics"] = statistics
+    if faults:
+        payload["faults"] = list(faults)
+    return json.dumps(payload, allow_nan=False, separators=(",", ":"))
+
+
+class Shipping:
+    """The hook that puts an item's payload on its report."""
+
+    def __init__(self, spool: Path | None, words: bool) -> None:
+        self._spool = spool
+        self._words = words
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+        """Attach the payload to the report of the call."""
+        report = yield
+        if call.when == "call" and isinstance(item, CaseItem) and item.payload is not None:
+            payload, item.payload = item.payload, None
+            if self._spool is not None and len(payload) > MAX_INLINE:
+                payload = put_aside(self._spool, payload)
+            setattr(report, SLOT, list(item.slot))
+            setattr(report, PAYLOAD, payload)
+            if self._words and item.words:
+                setattr(report, WORDS, item.words)
+        return report
+
+
+def put_aside(spool: Path, payload: str) -> str:
+    """Write a large payload to a file; return what is shipped instead."""
+    descriptor, name = tempfile.mkstemp(dir=spool, prefix="payload-", suffix=".json")
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(payload)
+    return "@" + name
+
+
+def unpack(payload: str) -> str:
+    """Return the payload itself, from its file when it was put aside."""
+    if payload.startswith("@"):
+        path = Path(payload[1:])
+        payload = path.read_text(encoding="ascii")
+        path.unlink()
+    return payload

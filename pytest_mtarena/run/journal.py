@@ -1,0 +1,106 @@
+"""The journal: one line per finished row, written at once, so that a crash loses nothing.
+
+The first line is a header; each further line is the JSON object that the item shipped. A line is
+one ``write`` to a file opened for appending, so a killed process leaves at most a torn last line,
+which reading ignores and appending cuts off. Nothing here waits for the disk: the journal
+survives the process, not the power.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_mtarena.errors import ResumeError
+
+FORMAT = 1
+
+
+class Journal:
+    """An open journal. ``fault`` is the first error of writing, such as a full disk."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self.fault: OSError | None = None
+        self._descriptor = descriptor
+
+    @classmethod
+    def create(cls, path: Path, header: Mapping[str, Any]) -> Journal:
+        """Create a journal; raises OSError when that is impossible."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL
+        journal = cls(path, os.open(path, flags, 0o644))
+        journal.append(json.dumps({"journal": FORMAT, **header}))
+        return journal
+
+    @classmethod
+    def reopen(cls, path: Path) -> Journal:
+        """Open a journal to go on with it; a torn last line is cut off."""
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+        os.ftruncate(descriptor, _whole(path))
+        return cls(path, descriptor)
+
+    def append(self, line: str) -> None:
+        """Write one line at once. After a failure nothing more is tried."""
+        if self.fault is not None:
+            return
+        data = line.encode("utf-8", "backslashreplace") + b"\n"
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError as error:
+            self.fault = error
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """Return a journal's header; raises ResumeError when the file is no journal."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline()
+    except OSError as error:
+        raise ResumeError(f"--mt-resume {path}: {error.strerror or error}") from error
+    try:
+        header = json.loads(first)
+    except ValueError:
+        header = None
+    if not isinstance(header, dict) or header.get("journal") != FORMAT:
+        raise ResumeError(f"--mt-resume {path}: is no journal of this version")
+    return header
+
+
+def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each whole line after the header, as text and parsed; a torn last line is ignored."""
+    with path.open("rb") as file:
+        file.readline()
+        for number, raw in enumerate(file, start=2):
+            if not raw.endswith(b"\n"):
+                return
+            try:
+                yield raw[:-1].decode("utf-8"), json.loads(raw)
+            except ValueError as error:
+                raise ResumeError(
+                    f"--mt-resume {path}:{number}: a damaged line inside the journal; "
+                    "delete that line to run its entry again"
+                ) from error
+
+
+def _whole(path: Path) -> int:
+    """Return the length of the file up to its last line feed, reading blocks from the end."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        end = size
+        while end > 0:
+            start = max(0, end - 65536)
+            file.seek(start)
+            at = file.read(end - start).rfind(b"\n")
+            if at >= 0:
+                return start + at + 1
+            end = start
+    return 0

@@ -1,0 +1,298 @@
+"""Run-ahead: batches are answered in a background event loop while items are graded one by one.
+
+The main thread submits requests for the coming items and waits only for the one it needs. The
+loop's thread holds public entries only: no reference can be reached from the frames in which a
+contestant runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Coroutine, Hashable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_futures
+from dataclasses import dataclass, field
+
+from pytest_mtarena.protocols import Contestant, Entry
+from pytest_mtarena.records import Attempt, Failure, RunConfig
+from pytest_mtarena.run.batches import Slot
+
+_TICK = 0.25
+"""Seconds between two heartbeats of the loop."""
+_GRACE = 5.0
+"""Seconds over its time-out after which a call that blocks the whole loop is given up."""
+
+
+@dataclass(slots=True)
+class Request:
+    """One call of one contestant: the entries of a batch."""
+
+    key: Hashable
+    slots: Sequence[Slot]
+    contestant: Contestant
+    entries: Sequence[Entry]
+    config: RunConfig
+    future: Future[list[Attempt]] = field(default_factory=Future)
+    started: float | None = None
+
+    @property
+    def number(self) -> int:
+        """The request's number: the index of its first case in the suite."""
+        return int(self.entries[0]["index"])
+
+
+class RunAhead:
+    """Keeps several requests per contestant in flight.
+
+    ``concurrency`` is the number of calls in flight at once per contestant. A request never
+    raises: an exception, a time-out or a crash becomes a Failure on each of its entries.
+    """
+
+    def __init__(
+        self,
+        concurrency: int,
+        *,
+        on_start: Callable[[Request], None] | None = None,
+        on_end: Callable[[Request], None] | None = None,
+    ) -> None:
+        self.concurrency = concurrency
+        self.peak_in_flight: dict[str, int] = {}
+        self._on_start, self._on_end = on_start, on_end
+        self._pending: dict[Hashable, Request] = {}
+        self._in_flight: dict[str, int] = {}
+        self._contestants: dict[str, Contestant] = {}
+        self._engine = _Engine()
+
+    def submit(self, request: Request) -> None:
+        """Start a request as soon as its contestant has a free place."""
+        self._pending[request.key] = request
+        self._contestants[request.contestant.identity.label] = request.contestant
+        self._engine.spawn(self._serve(request, self._engine))
+
+    def open_requests(self, label: str) -> int:
+        """Return how many requests of a contestant have not been answered yet."""
+        return sum(
+            not request.future.done() and request.contestant.identity.label == label
+            for request in self._pending.values()
+        )
+
+    def take(self, key: Hashable) -> list[Attempt]:
+        """Wait for a request's answer, forget the request, and return one attempt per entry."""
+        request = self._pending[key]
+        while not wait_futures([request.future], timeout=1.0).done:
+            self._watch()
+        del self._pending[key]
+        return request.future.result()
+
+    def drain(self, seconds: float) -> list[tuple[Hashable, list[Attempt]]]:
+        """Wait at most so long for what is in flight; return all answers that nobody took.
+
+        Requests that were not started yet are dropped.
+        """
+        for request in self._pending.values():
+            if request.started is None:
+                request.future.cancel()
+        running = [request.future for request in self._pending.values()]
+        wait_futures(running, timeout=seconds)
+        answers = [
+            (key, request.future.result())
+            for key, request in self._pending.items()
+            if request.future.done() and not request.future.cancelled()
+        ]
+        self._pending.clear()
+        return answers
+
+    def settle(self) -> None:
+        """Wait until nothing is in flight or waiting to be."""
+        for request in list(self._pending.values()):
+            while not wait_futures([request.future], timeout=1.0).done:
+                self._watch()
+
+    def close(self) -> None:
+        """Cancel what still runs, close contestants that can be closed, stop the thread."""
+        closers = [
+            close
+            for contestant in self._contestants.values()
+            if (close := getattr(contestant, "aclose", None)) is not None
+        ]
+        self._engine.stop(closers)
+
+    async def _serve(self, request: Request, engine: _Engine) -> None:
+        label = request.contestant.identity.label
+        async with engine.gate(label, self.concurrency):
+            if request.future.cancelled():
+                return
+            count = self._in_flight[label] = self._in_flight.get(label, 0) + 1
+            self.peak_in_flight[label] = max(count, self.peak_in_flight.get(label, 0))
+            if self._on_start is not None:
+                self._on_start(request)
+            request.started = time.monotonic()
+            try:
+                attempts = await _ask(request)
+            finally:
+                self._in_flight[label] -= 1
+            if self._on_end is not None:
+                self._on_end(request)
+            _settle(request, attempts)
+
+    def _watch(self) -> None:
+        """Give up on a method that blocks the event loop itself, and go on with a new loop."""
+        silent = time.monotonic() - self._engine.beat
+        running = [
+            request
+            for request in self._pending.values()
+            if request.started is not None and not request.future.done()
+        ]
+        if not running or silent < max(r.config.timeout_seconds for r in running) + _GRACE:
+            return
+        waiting = [
+            request
+            for request in self._pending.values()
+            if request.started is None and not request.future.done()
+        ]
+        self._engine.abandon()
+        self._engine = _Engine()
+        self._in_flight.clear()
+        for request in running:
+            limit = request.config.timeout_seconds
+            _settle(request, _failed(request, _timeout(limit, " (it blocks its event loop)")))
+        for request in waiting:
+            self._engine.spawn(self._serve(request, self._engine))
+
+
+class _Engine:
+    """An event loop in a daemon thread, with one gate per contestant and a heartbeat."""
+
+    def __init__(self) -> None:
+        self.beat = time.monotonic()
+        self._gates: dict[str, asyncio.Semaphore] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._loop.call_soon(self._tick)
+        self._thread = threading.Thread(
+            target=_turn, args=(self._loop,), daemon=True, name="mtarena-runahead"
+        )
+        self._thread.start()
+
+    def gate(self, label: str, places: int) -> asyncio.Semaphore:
+        return self._gates.setdefault(label, asyncio.Semaphore(places))
+
+    def spawn(self, coroutine: Coroutine[None, None, None]) -> None:
+        def start() -> None:
+            task = self._loop.create_task(coroutine)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        self._loop.call_soon_threadsafe(start)
+
+    def abandon(self) -> None:
+        """Leave a blocked loop to its thread, which is a daemon."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def stop(self, closers: Sequence[Callable[[], object]]) -> None:
+        """Cancel everything, close the contestants, end the thread."""
+
+        async def wind_up() -> None:
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
+                task.cancel()
+            if others:
+                await asyncio.wait(others, timeout=2)
+            for close in closers:
+                with contextlib.suppress(Exception):  # a contestant's own clean-up: nothing to save
+                    result = close()
+                    if asyncio.iscoroutine(result):
+                        await asyncio.wait_for(result, 5)
+            self._loop.stop()
+
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(lambda: self._loop.create_task(wind_up()))
+            self._thread.join(timeout=12)
+
+    def _tick(self) -> None:
+        self.beat = time.monotonic()
+        self._loop.call_later(_TICK, self._tick)
+
+
+def _turn(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    ended = False
+    while not ended:
+        # A SystemExit in a method's own task must not stop everybody's loop.
+        with contextlib.suppress(BaseException):
+            loop.run_forever()
+            ended = True
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.wait(left, timeout=2))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+
+
+async def _ask(request: Request) -> list[Attempt]:
+    """Ask the contestant, for at most its time-out; every outcome is a list of attempts."""
+    limit = request.config.timeout_seconds
+    began = time.perf_counter()
+    # A task of its own: the contestant's frames end here, and one that swallows its
+    # cancellation cannot hold us.
+    task = asyncio.ensure_future(_call(request.contestant, request.entries, request.config))
+    try:
+        done, _ = await asyncio.wait({task}, timeout=limit)
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+    seconds = time.perf_counter() - began
+    attempts = _timed_out(task, request, limit) if not done else _given(task, request)
+    stamp = {"request": request.number, "request_seconds": round(seconds, 6)}
+    return [attempt.model_copy(update=stamp) for attempt in attempts]
+
+
+async def _call(
+    contestant: Contestant, entries: Sequence[Entry], config: RunConfig
+) -> Sequence[Attempt]:
+    return await contestant.attempt(entries, config)
+
+
+def _timed_out(
+    task: asyncio.Future[Sequence[Attempt]], request: Request, limit: float
+) -> list[Attempt]:
+    task.cancel()
+    task.add_done_callback(lambda late: late.cancelled() or late.exception())
+    return _failed(request, _timeout(limit))
+
+
+def _given(task: asyncio.Future[Sequence[Attempt]], request: Request) -> list[Attempt]:
+    if task.cancelled():
+        return _failed(request, Failure(kind="exception", message="the method cancelled itself"))
+    error = task.exception()
+    if error is not None:
+        message = f"{type(error).__name__}: {error}"
+        return _failed(request, Failure(kind="exception", message=message))
+    given = {attempt.id: attempt for attempt in task.result()}
+    lost = Failure(kind="missing_result", message="the contestant made no attempt at this entry")
+    return [
+        given.get(entry["id"]) or Attempt(id=entry["id"], failure=lost) for entry in request.entries
+    ]
+
+
+def _timeout(limit: float, how: str = "") -> Failure:
+    message = f"no answer within {limit:g} s{how}; --mt-timeout sets the limit"
+    return Failure(status="timeout", kind="timeout", message=message)
+
+
+def _failed(request: Request, failure: Failure) -> list[Attempt]:
+    return [
+        Attempt(id=entry["id"], failure=failure, request=request.number)
+        for entry in request.entries
+    ]
+
+
+def _settle(request: Request, attempts: list[Attempt]) -> None:
+    if not request.future.done():
+        request.future.set_result(attempts)
