@@ -112,7 +112,11 @@ class Referee(Protocol):
 
 
 class Kind(Protocol):
-    """A kind of case."""
+    """A kind of case.
+
+    One with an attribute ``extra_metrics`` takes contributed metrics: the registry sets it to a
+    function that returns them by id.
+    """
 
     name: str
 

@@ -96,8 +96,12 @@ class Registry:
         return any(name.startswith("mtarena_") for name in dir(plugin))
 
     def kinds(self) -> dict[str, Kind]:
-        """Return all kinds of case by name."""
-        return self._collect("mtarena_kinds", "kind of case")
+        """Return all kinds of case by name; one that takes metrics is told where they are."""
+        kinds: dict[str, Kind] = self._collect("mtarena_kinds", "kind of case")
+        for kind in kinds.values():
+            if hasattr(kind, "extra_metrics"):
+                kind.extra_metrics = self.metrics
+        return kinds
 
     def methods(self) -> dict[str, ContestantFactory | type]:
         """Return all named methods."""

@@ -45,7 +45,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
         activate(config)
     elif not option.mt_method:
         for each in OPTIONS:
-            if getattr(option, each.dest) not in (None, each.default):
+            if getattr(option, each.dest) != each.keywords["default"]:
                 raise pytest.UsageError(
                     f"{each.pytest_flag} needs a contestant: name it with --mt-method"
                 )

@@ -6,6 +6,7 @@ It lives in the process that reports (the only one, or xdist's controller), neve
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -46,6 +47,8 @@ class Controller:
         self.journal: Journal | None = None
         self.journal_path: Path | None = None
         self.trouble: list[str] = []
+        self.broken: list[str] = []
+        """Runs of which no card could be made, with the traceback of what is our own fault."""
         self.interrupted = False
         self.selected: set[Slot] = set()
         self.all_selected: set[Slot] | None = None
@@ -110,11 +113,19 @@ class Controller:
         ended = datetime.now(UTC)
         elapsed = (ended - self._started).total_seconds()
         for run in self._runs():
-            self.outcomes.append(self._conclude(run, elapsed))
+            try:
+                self.outcomes.append(self._conclude(run, elapsed))
+            except Exception:  # a fault of one referee must cost neither rows nor other cards
+                self.broken.append(f"{run.title}: no card\n{traceback.format_exc()}")
         if self.journal is not None:
             self.journal.close()
-            if self.outcomes and all(
-                outcome.path is not None and outcome.card["complete"] for outcome in self.outcomes
+            if (
+                self.outcomes
+                and not self.broken
+                and all(
+                    outcome.path is not None and outcome.card["complete"]
+                    for outcome in self.outcomes
+                )
             ):
                 self.journal.path.unlink(missing_ok=True)
                 self.journal_path = None
@@ -141,7 +152,7 @@ class Controller:
         except ArenaError as error:
             outcome.missed.append(str(error))
         outcome.missed.extend(missed_gates(card, self.arena.settings.fail_under))
-        outcome.missed.extend(_unknown_metrics(run, rows))
+        outcome.missed.extend(_unknown_metrics(set(report.directions), rows))
         outcome.card = seal(card)
         stem = f"{self._started:%Y%m%dT%H%M}-{run.suite.id}-{run.contestant.identity.name}"
         try:
@@ -227,9 +238,8 @@ def setups(arena: Arena) -> dict[str, dict[str, Any]]:
     }
 
 
-def _unknown_metrics(run: Run, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _unknown_metrics(known: set[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """A worker may know a metric of a conftest that the controller never loads: say so."""
-    known = set(run.directions)
     seen = {name for row in rows for name in row.get("plugin_metrics") or ()}
     return [
         f"the metric {name!r} is known to the workers only: define it in the root conftest.py, "

@@ -20,6 +20,8 @@ from pytest_mtarena.run.batches import Slot, cut_batches
 from pytest_mtarena.run.flight import Verdicts, read_in_flight
 
 SPOOL = "mtarena_spool"
+PID = ".pid"
+"""Ending of the file in the spool in which a local worker leaves its process id."""
 MAX_REQUEUES = 2
 DEALT_WHOLE = ("load",)
 """The ``--dist`` modes for which whole batches are dealt."""
@@ -36,16 +38,10 @@ class Distributed:
         self._files: set[str] = set()
         self._verdicts = Verdicts(spool / "verdicts.json")
         self._deaths: Counter[str] = Counter()
-        self._pids: dict[str, int] = {}
 
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a worker where the spool is."""
         node.workerinput[SPOOL] = str(self._spool)
-
-    def pytest_testnodeready(self, node: Any) -> None:
-        """Remember the process of a local worker."""
-        if node.gateway.spec.popen:
-            self._pids[node.gateway.id] = node.workerinfo["pid"]
 
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
         """Learn what is selected, from the first worker that knows."""
@@ -86,7 +82,7 @@ class Distributed:
 
     def pytest_testnodedown(self, node: Any, error: object | None) -> None:
         """Judge a death before xdist deals the dead worker's items again."""
-        self._pids.pop(node.gateway.id, None)
+        (self._spool / f"{node.gateway.id}{PID}").unlink(missing_ok=True)
         if error:
             self._verdicts.judge(read_in_flight(self._spool / f"{node.gateway.id}.flight"))
 
@@ -114,6 +110,6 @@ class Distributed:
 
     def pytest_keyboard_interrupt(self) -> None:
         """End local workers at once: xdist would wait ten seconds for each that is busy."""
-        for pid in self._pids.values():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+        for path in self._spool.glob(f"*{PID}"):
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+                os.kill(int(path.read_text(encoding="ascii")), signal.SIGTERM)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,8 +68,11 @@ class Performer:
             on_end=self._flight.end if self._flight else None,
         )
         for contestant, _ in arena.contestants:
-            if hasattr(contestant, "on_fault"):
-                contestant.on_fault = self._faults.append
+            inner: Any = contestant
+            while inner is not None:  # a contestant may be wrapped in its hooks
+                if hasattr(inner, "on_fault"):
+                    inner.on_fault = self._faults.append
+                inner = getattr(inner, "contestant", None)
 
     def perform(self, item: CaseItem) -> None:
         """Attempt and grade an item; raises CaseFailed or Skipped for one that is not well."""

@@ -55,7 +55,11 @@ class Reporting:
             try:
                 nodeid = _nodeid(path, session.config.rootpath)
                 runs = self._arena.runs_of(path, nodeid)
-                known = [run.directions for run in runs]
+                # Not the runs' own referees: a conftest that is found later may add to those.
+                known = [
+                    run.kind.referee(run.suite, run.group, settings.scoring).score([]).directions
+                    for run in runs
+                ]
             except ArenaError:
                 continue  # collection tells
             for flag, name in limits:
@@ -120,7 +124,9 @@ class Reporting:
         if session.config.option.collectonly or self._arena.settings.dry_run:
             return
         self._controller.finish()
-        if session.exitstatus == pytest.ExitCode.OK and any(
+        if self._controller.broken:
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+        elif session.exitstatus == pytest.ExitCode.OK and any(
             outcome.missed for outcome in self._controller.outcomes
         ):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -134,12 +140,14 @@ class Reporting:
             terminalreporter.write_sep("-", printable(outcome.run.title))
             for line in self._lines(outcome, verbosity, width):
                 write(line)
+        for line in "\n".join(self._controller.broken).splitlines():
+            write(printable(line))
         for line in [*self._arena.notes, *self._controller.trouble]:
             write(printable(f"mtarena: {line}"))
         if not self._controller.outcomes and not config.option.collectonly:
             self._explain_nothing(write)
         path = self._controller.journal_path
-        if path is not None and self._controller.outcomes:
+        if path is not None and (self._controller.outcomes or self._controller.broken):
             write(f"mtarena: not everything is done; go on with --mt-resume {_short(path)}")
 
     def _lines(self, outcome: Outcome, verbosity: int, width: int) -> list[str]:

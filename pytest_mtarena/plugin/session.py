@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ from pytest_mtarena.plugin.arena import Arena, default_args
 from pytest_mtarena.plugin.bridge import Bridge
 from pytest_mtarena.plugin.collect import Collecting
 from pytest_mtarena.plugin.controller import Controller, setups
-from pytest_mtarena.plugin.distributed import SPOOL, Distributed
+from pytest_mtarena.plugin.distributed import PID, SPOOL, Distributed
 from pytest_mtarena.plugin.dryrun import DryRun
 from pytest_mtarena.plugin.keys import arena_key, controller_key
 from pytest_mtarena.plugin.performing import Performing
@@ -58,10 +59,15 @@ def _activate(config: pytest.Config) -> None:
     share = max(1, settings.concurrency // workers)
     arena = Arena(config, settings, registry, share)
     config.stash[arena_key] = arena
+    for kind in arena.kinds:
+        config.addinivalue_line("markers", f"{kind}: a case of that kind (pytest-mtarena)")
     manager.register(Collecting(arena), "mtarena-collecting")
     verbose = config.get_verbosity() > 0
     if workerinput is not None:
         spool = _existing(workerinput.get(SPOOL))
+        if spool is not None:
+            pid_file = spool / f"{workerinput['workerid']}{PID}"
+            pid_file.write_text(str(os.getpid()), encoding="ascii")
         manager.register(Shipping(spool, verbose), "mtarena-shipping")
         performing = Performing(
             arena,

@@ -1,0 +1,3 @@
+"""Configuration of the project's own tests."""
+
+pytest_plugins = ["pytester"]

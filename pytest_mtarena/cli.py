@@ -1,0 +1,207 @@
+"""``mt-eval``: commands over stored run cards, and ``run``, which calls pytest.
+
+Exit codes: 0 fine, 1 a difference or a missed gate, 2 a mistake in what was asked. ``run`` exits
+with pytest's own code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_mtarena import __version__
+from pytest_mtarena.errors import ArenaError, CardError, UsageError
+from pytest_mtarena.plugin.options import GROUPS, OPTIONS, Option, describe
+
+FINE, DIFFERENT, USAGE = 0, 1, 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    passed_on: list[str] = []
+    if "--" in arguments:
+        at = arguments.index("--")
+        arguments, passed_on = arguments[:at], arguments[at + 1 :]
+    parser = make_parser()
+    chosen = parser.parse_args(arguments)
+    if passed_on and chosen.command != "run":
+        parser.error(f"only run passes on what follows --, {chosen.command} does not")
+    chosen.passed_on = passed_on
+    command: Callable[[argparse.Namespace], int] = chosen.function
+    try:
+        return command(chosen)
+    except ArenaError as error:
+        for line in str(error).splitlines():
+            print(f"ERROR: {line}", file=sys.stderr)
+        return USAGE
+    except BrokenPipeError:
+        sys.stderr.close()
+        return FINE
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="mt-eval", description="Evaluation as test suites: run, read and check run cards."
+    )
+    parser.add_argument("--version", action="version", version=f"mt-eval {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_run(commands)
+    verify = _add(
+        commands, "verify", verify_cards, "recompute seal, fingerprint and every number of cards"
+    )
+    verify.add_argument("cards", nargs="+", metavar="CARD", type=Path)
+    show = _add(commands, "card", show_cards, "print cards for a person")
+    show.add_argument("cards", nargs="+", metavar="CARD", type=Path)
+    show.add_argument("-v", "--verbose", action="count", default=0, help="all breakdowns")
+    show.add_argument("-q", "--quiet", action="count", default=0, help="the headline only")
+    merge = _add(commands, "merge", merge_cards, "join the shards of a run into one card")
+    merge.add_argument("cards", nargs="+", metavar="CARD", type=Path)
+    merge.add_argument(
+        "-o", "--output-dir", metavar="DIR", type=Path, help="where to write; default: here"
+    )
+    options = commands.add_parser("options", help="print docs/options.md")
+    options.set_defaults(function=print_options)
+    return parser
+
+
+def _add(
+    commands: Any, name: str, function: Callable[[argparse.Namespace], int], what: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=what, description=what)
+    parser.set_defaults(function=function)
+    parser.add_argument("--json", action="store_true", help="the same for machines, on stdout")
+    return parser
+
+
+# -- run ------------------------------------------------------------------------------------
+
+
+def _add_run(commands: Any) -> None:
+    what = "evaluate a method; pytest runs it, and what follows -- goes to pytest"
+    parser: argparse.ArgumentParser = commands.add_parser("run", help=what, description=what)
+    parser.set_defaults(function=run)
+    parser.add_argument("paths", nargs="*", metavar="SUITE", help="suite files or directories")
+    for key, title in GROUPS.items():
+        group = parser.add_argument_group(title)
+        for option in OPTIONS:
+            if option.group == key:
+                keywords = dict(option.keywords)
+                keywords["default"] = None
+                if option.parse is not None:
+                    keywords["type"] = _checked(option)
+                group.add_argument(*option.run_flags, dest=option.dest, **keywords)
+    output = parser.add_argument_group("Output")
+    output.add_argument("-v", "--verbose", action="count", default=0, help="say more")
+    output.add_argument("-q", "--quiet", action="count", default=0, help="say less")
+
+
+def _checked(option: Option) -> Callable[[str], str]:
+    """Check a value here, where the message can name the flag, and pass it on as it came."""
+    parse = option.parse
+    assert parse is not None
+
+    def check(text: str) -> str:
+        parse(text)
+        return text
+
+    return check
+
+
+def pytest_arguments(chosen: argparse.Namespace) -> list[str]:
+    """Return pytest's command line for a chosen ``run``."""
+    arguments = list(chosen.paths)
+    for option in OPTIONS:
+        value = getattr(chosen, option.dest)
+        if value is None or value is False:
+            continue
+        if option.flag:
+            arguments.append(option.pytest_flag)
+        else:
+            values = value if isinstance(value, list) else [value]
+            arguments += [f"{option.pytest_flag}={each}" for each in values]
+    arguments += ["-v"] * chosen.verbose + ["-q"] * chosen.quiet
+    return [*arguments, *chosen.passed_on]
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Call pytest with the same meaning."""
+    import pytest
+
+    return int(pytest.main(pytest_arguments(chosen)))
+
+
+# -- stored cards ---------------------------------------------------------------------------
+
+
+def verify_cards(chosen: argparse.Namespace) -> int:
+    """Check cards; exit 1 when anything differs."""
+    from pytest_mtarena.card.store import read_card
+    from pytest_mtarena.registry import make_registry
+    from pytest_mtarena.results.verify import verify
+    from pytest_mtarena.text import printable
+
+    registry = make_registry()
+    found: dict[str, list[str]] = {}
+    for path in chosen.cards:
+        if not path.is_file():
+            raise UsageError(f"{path}: no such file")
+        try:
+            found[str(path)] = verify(read_card(path), registry)
+        except CardError as error:  # a card that cannot be read does not hold either
+            found[str(path)] = [str(error)]
+    if chosen.json:
+        print(json.dumps(found, ensure_ascii=False, indent=2))
+    else:
+        for path, differences in found.items():
+            print(printable(f"{path}: {'ok' if not differences else 'does not hold'}"))
+            for line in differences:
+                print(printable(f"  {line}"))
+    return DIFFERENT if any(found.values()) else FINE
+
+
+def show_cards(chosen: argparse.Namespace) -> int:
+    """Print cards."""
+    from pytest_mtarena.card.store import read_card
+    from pytest_mtarena.results.show import show
+
+    cards = [read_card(path) for path in chosen.cards]
+    if chosen.json:
+        print(json.dumps(cards, ensure_ascii=False, indent=2))
+        return FINE
+    width = shutil.get_terminal_size((100, 24)).columns
+    for number, card in enumerate(cards):
+        lines = show(card, chosen.verbose - chosen.quiet, width)
+        print("\n".join(["", *lines] if number else lines))
+    return FINE
+
+
+def merge_cards(chosen: argparse.Namespace) -> int:
+    """Join shards; write the whole card and say where."""
+    from pytest_mtarena.card.store import read_card, write_card
+    from pytest_mtarena.results.merge import merge
+
+    card = merge([read_card(path) for path in chosen.cards])
+    stem = f"merged-{card['dataset']['id']}-{card['run_id'][:8]}"
+    path = write_card(card, chosen.output_dir or Path.cwd(), stem)
+    if chosen.json:
+        print(json.dumps({"card": str(path), "complete": card["complete"]}))
+    else:
+        print(path)
+    return FINE if card["complete"] else DIFFERENT
+
+
+def print_options(chosen: argparse.Namespace) -> int:
+    """Print the table of options."""
+    print(describe(), end="")
+    return FINE
+
+
+if __name__ == "__main__":
+    sys.exit(main())
