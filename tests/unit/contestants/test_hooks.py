@@ -1,0 +1,82 @@
+"""Post-translation hooks: order, faults, and what stays of the raw output."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_mtarena.contestants.hooks import HookedContestant
+from pytest_mtarena.contestants.method import MethodContestant
+from pytest_mtarena.protocols import Contestant, Identity
+
+ME = Identity(name="me", slug="method/me@00000000", facts={"options": {}})
+
+
+def translate(entries, config):
+    return [
+        {"id": entry["id"], "error": "no"}
+        if entry["id"] == "b"
+        else {"id": entry["id"], "predicted": f" {entry['source']} "}
+        for entry in entries
+    ]
+
+
+def hooked(*hooks):
+    return HookedContestant(MethodContestant(translate, ME), hooks)
+
+
+def strip(entries, outputs, config):
+    return [output.strip() for output in outputs]
+
+
+async def mark(entries, outputs, config):
+    return [f"{entry['id']}:{output}" for entry, output in zip(entries, outputs, strict=True)]
+
+
+def test_hooks_run_in_order_on_sound_outputs_only(ask, entries):
+    made = hooked(("strip", strip), ("mark", mark))
+    assert isinstance(made, Contestant)
+    attempts = ask(made, entries)
+    assert (attempts["a"].output, attempts["a"].raw_output) == ("a:one", " one ")
+    assert (attempts["c"].output, attempts["c"].raw_output) == ("c:three", " three ")
+    assert attempts["b"].failure.kind == "reported"
+    assert ask(hooked(("mark", mark), ("strip", strip)), entries)["a"].output == "a: one"
+
+
+def test_hooks_are_part_of_the_identity():
+    facts = hooked(("strip", strip), ("mark", mark)).identity.facts
+    assert facts == {"options": {}, "hooks": ["strip", "mark"]}
+
+
+def broken(entries, outputs, config):
+    raise SystemExit(2)
+
+
+@pytest.mark.parametrize(
+    ("hook", "words"),
+    [
+        (broken, "SystemExit: 2"),
+        (lambda e, o, c: o[:1], "returned 1 outputs"),
+        (lambda e, o, c: None, "returned NoneType"),
+        (lambda e, o, c: "ab", "returned str"),
+        (lambda e, o, c: [1, 2], "output 1 is of type int"),
+        (lambda e, o, c: ["x", "\ud800"], "output 2 is not valid Unicode"),
+    ],
+)
+def test_a_broken_hook_fails_its_batch_and_keeps_the_raw_output(ask, entries, hook, words):
+    attempts = ask(hooked(("strip", strip), ("bad", hook), ("mark", mark)), entries)
+    for key, raw in (("a", " one "), ("c", " three ")):
+        assert attempts[key].failure.kind == "hook"
+        assert attempts[key].failure.message.startswith("hook bad: ")
+        assert words in attempts[key].failure.message
+        assert (attempts[key].output, attempts[key].raw_output) == (None, raw)
+    assert attempts["b"].failure.kind == "reported"
+
+
+def test_a_hook_that_changes_its_input_hurts_nobody(ask, entries):
+    def vandal(given, outputs, config):
+        kept = list(outputs)
+        given[0].clear()
+        outputs.clear()
+        return kept
+
+    assert ask(hooked(("vandal", vandal), ("mark", mark)), entries)["a"].output == "a: one "
