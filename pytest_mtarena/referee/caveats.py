@@ -1,0 +1,201 @@
+"""Things to worry about in a run's outputs, one line each, with up to eight ids."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from pytest_mtarena.protocols import Statistics
+from pytest_mtarena.records import Json
+from pytest_mtarena.referee.inputs import row_references
+from pytest_mtarena.referee.metrics.builtin import LIMITS
+from pytest_mtarena.referee.normalization import is_blank
+from pytest_mtarena.referee.scripts import Tokenization
+from pytest_mtarena.referee.table import Table
+from pytest_mtarena.text import cut, printable, some
+
+FEW_ENTRIES = 30
+MANY_ERRORS = 0.05
+INFLATED = 1.5
+DEFLATED = 0.67
+REPEATED = 3
+REPEATED_SHARE = 0.1
+
+_PLACEHOLDER = re.compile(
+    r"""
+    \{\{\s*[\w.]+\s*\}\}                              # {{user}}
+    | \$\{[\w.]+\}                                    # ${user}
+    | \{[\w.]*\}                                      # {name} {0} {}
+    | (?<![\w%])%\([\w.]+\)[-+0\#]?\d*(?:\.\d+)?[a-z] # %(count)d
+    | (?<![\w%])%(?:\d+\$)?[-+0\#]?\d*(?:\.\d+)?(?:ld|lu|[sdiufgxXc@])(?![\w])  # %s %1$d
+    | </?[A-Za-z][\w-]*(?=[\s/>])[^<>]*>              # <b> </b> <br/>
+    """,
+    re.VERBOSE,
+)
+_TAG_NAME = re.compile(r"</?[A-Za-z][\w-]*")
+
+
+def caveats(
+    counted: Sequence[Mapping[str, Json]],
+    table: Table,
+    scores: Mapping[str, Json],
+    tokenization: Tokenization,
+    cut_ids: Sequence[str],
+) -> list[str]:
+    """Return the caveats of a run, the gravest first."""
+    said = [row for row in counted if row["status"] == "ok" and not is_blank(row.get("predicted"))]
+    lines = [
+        *_errors(counted),
+        *_repeated(said),
+        *_copies(counted),
+        *_placeholders(said),
+        *_lengths(said),
+        *_bleu(table, scores, tokenization),
+    ]
+    if cut_ids:
+        limits = ", ".join(
+            f"{table.metrics[name].title} {limit:,}"
+            for name, limit in LIMITS.items()
+            if name in table.metrics
+        )
+        lines.append(
+            f"{_number(len(cut_ids), 'entry', 'entries')} scored on the first characters only "
+            f"({limits}): {some(cut_ids)}"
+        )
+    lines += [
+        f"metric {printable(name)} is not installed: its score is the mean of the stored values"
+        for name in table.stored
+    ]
+    if 0 < len(counted) < FEW_ENTRIES:
+        lines.append(
+            f"only {_number(len(counted), 'entry', 'entries')}: "
+            f"intervals from fewer than {FEW_ENTRIES} are not to be relied on"
+        )
+    return lines
+
+
+def count_copies(counted: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
+    """Count outputs that equal their source, among entries where no reference does.
+
+    Compared after NFC without white space around; ``rate`` is null when no entry is eligible.
+    """
+    copies, eligible = _copied(counted)
+    rate = round(len(copies) / eligible, 4) if eligible else None
+    return {"count": len(copies), "eligible": eligible, "rate": rate}
+
+
+def placeholders(text: str) -> Counter[str]:
+    """Return the placeholders and tags of a text; of a tag its name only."""
+    found: Counter[str] = Counter()
+    for match in _PLACEHOLDER.finditer(text):
+        word = match.group()
+        tag = _TAG_NAME.match(word)
+        found["".join(word.split()) if tag is None else tag.group().lower() + ">"] += 1
+    return found
+
+
+def _key(text: Json) -> str:
+    return unicodedata.normalize("NFC", str(text or "")).strip()
+
+
+def _id(row: Mapping[str, Json]) -> str:
+    return str(row.get("entry_id"))
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def _copied(counted: Sequence[Mapping[str, Json]]) -> tuple[list[str], int]:
+    copies, eligible = [], 0
+    for row in counted:
+        source = _key(row.get("source"))
+        if not source or any(_key(reference) == source for reference in row_references(row)):
+            continue
+        eligible += 1
+        if row["status"] == "ok" and _key(row.get("predicted")) == source:
+            copies.append(_id(row))
+    return copies, eligible
+
+
+def _copies(counted: Sequence[Mapping[str, Json]]) -> list[str]:
+    copies, eligible = _copied(counted)
+    if not copies:
+        return []
+    what = "output equals its source" if len(copies) == 1 else "outputs equal their source"
+    return [f"{len(copies)} of {eligible} {what}: {some(copies)}"]
+
+
+def _errors(counted: Sequence[Mapping[str, Json]]) -> list[str]:
+    failed = [_id(row) for row in counted if row["status"] != "ok"]
+    if len(failed) <= MANY_ERRORS * len(counted):
+        return []
+    return [f"{len(failed)} of {len(counted)} attempts failed and count as misses: {some(failed)}"]
+
+
+def _repeated(said: Sequence[Mapping[str, Json]]) -> list[str]:
+    sources: dict[str, dict[str, str]] = {}
+    for row in said:
+        output = _key(row["predicted"])
+        if all(_key(reference) != output for reference in row_references(row)):
+            sources.setdefault(output, {}).setdefault(_key(row.get("source")), _id(row))
+    output, ids = max(sources.items(), key=lambda item: len(item[1]), default=("", {}))
+    if len(ids) < max(REPEATED, REPEATED_SHARE * len(said)):
+        return []
+    return [
+        f'one output for {len(ids)} different sources ("{cut(printable(output), 30)}"): '
+        f"{some(list(ids.values()))}"
+    ]
+
+
+def _placeholders(said: Sequence[Mapping[str, Json]]) -> list[str]:
+    changed = []
+    for row in said:
+        wanted = placeholders(str(row.get("source") or ""))
+        # Where every reference changes them too, the translation is meant to.
+        if (
+            wanted
+            and any(placeholders(reference) == wanted for reference in row_references(row))
+            and placeholders(str(row["predicted"])) != wanted
+        ):
+            changed.append(_id(row))
+    if not changed:
+        return []
+    what = _number(len(changed), "output", "outputs")
+    return [f"{what} lost or changed a placeholder or tag: {some(changed)}"]
+
+
+def _lengths(said: Sequence[Mapping[str, Json]]) -> list[str]:
+    own = wanted = 0
+    long, short = [], []
+    for row in said:
+        size = len(str(row["predicted"]))
+        closest = min(map(len, row_references(row)), key=lambda other: (abs(other - size), other))
+        own, wanted = own + size, wanted + closest
+        if size > INFLATED * closest:
+            long.append(_id(row))
+        elif size < DEFLATED * closest:
+            short.append(_id(row))
+    total = own / wanted if wanted else 1.0
+    if total > INFLATED:
+        return [f"outputs are {total:.2f} times as long as the references: {some(long)}"]
+    if total < DEFLATED:
+        return [f"outputs are only {total:.2f} times as long as the references: {some(short)}"]
+    return []
+
+
+def _bleu(table: Table, scores: Mapping[str, Json], tokenization: Tokenization) -> list[str]:
+    lines = []
+    rows: Statistics | None = table.statistics.get("bleu")
+    if rows is not None and len(rows) and not rows[:, 9].any():
+        lines.append("BLEU is 0 by definition: no 4-grams, no output has four words")
+    if rows is not None and tokenization.unsegmented and tokenization.bleu in ("13a", "none"):
+        lines.append(
+            f"BLEU with tokenizer {tokenization.bleu} takes a {tokenization.script} sentence, "
+            "written without spaces, for one word"
+        )
+    if "ter" in table.metrics and tokenization.unsegmented and not tokenization.asian:
+        lines.append(f"TER counts words, and {tokenization.script} script has no spaces: see chrF")
+    return lines

@@ -1,0 +1,91 @@
+"""What the metrics see of an entry: made from a case and its attempt, or from a stored row.
+
+Both ways give the same texts, so that a stored card can be scored again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pytest_mtarena.protocols import MetricInput
+from pytest_mtarena.records import COUNTED, Attempt, Case, Json, status_of
+from pytest_mtarena.referee.normalization import Normalization, is_blank, normalise
+
+_ROW_FIELDS = ("segment", "domain", "difficulty", "register", "provenance")
+
+
+def references_of(case: Case) -> list[str]:
+    """Return the references of a case that are not blank."""
+    given = case.hidden.get("references") or []
+    return [text for text in given if isinstance(text, str) and not is_blank(text)]
+
+
+def row_references(row: Mapping[str, Json]) -> list[str]:
+    """Return the references of a row that are not blank."""
+    given = row.get("references") or [row.get("reference")]
+    return [text for text in given if isinstance(text, str) and not is_blank(text)]
+
+
+def is_counted(row: Mapping[str, Json]) -> bool:
+    """Say whether a row counts in ``n``."""
+    return row.get("status") in COUNTED and bool(row_references(row))
+
+
+def case_input(case: Case, attempt: Attempt, form: Normalization) -> MetricInput | None:
+    """Return what the metrics see of an attempt; None when it is not scored."""
+    references = references_of(case)
+    if status_of(case, attempt) not in COUNTED or not references:
+        return None
+    fields = {**case.labels, **case.public, **(case.hidden.get("fields") or {})}
+    return _input(
+        case.id,
+        str(case.public.get("source") or ""),
+        attempt.output,
+        references,
+        raw=attempt.raw_output,
+        failed=attempt.failure is not None,
+        fields={**fields, "id": case.id, "references": references},
+        form=form,
+    )
+
+
+def row_input(row: Mapping[str, Json], form: Normalization) -> MetricInput:
+    """Return what the metrics see of a counted row."""
+    references = row_references(row)
+    fields = {key: row[key] for key in _ROW_FIELDS if row.get(key) is not None}
+    source = str(row.get("source") or "")
+    return _input(
+        str(row.get("entry_id")),
+        source,
+        row.get("predicted"),
+        references,
+        raw=row.get("raw_predicted"),
+        failed=row.get("status") != "ok",
+        fields={**fields, "id": row.get("entry_id"), "source": source, "references": references},
+        form=form,
+    )
+
+
+def _input(
+    id: str,
+    source: str,
+    output: str | None,
+    references: list[str],
+    *,
+    raw: str | None,
+    failed: bool,
+    fields: Mapping[str, Json],
+    form: Normalization,
+) -> MetricInput:
+    # A failed attempt and a blank output are the same miss for every metric.
+    text = "" if failed or output is None or is_blank(output) else normalise(output, form)
+    # The values are known to be right: a check of each would cost more than the metrics.
+    return MetricInput.model_construct(
+        id=id,
+        source=source,
+        output=text,
+        references=tuple(normalise(reference, form) for reference in references),
+        raw_output=raw or "",
+        failed=failed,
+        fields=fields,
+    )

@@ -1,0 +1,115 @@
+"""Runs metrics over a batch of entries so that no metric can cost more than its own values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_mtarena.protocols import Metric, MetricInput, Statistics
+from pytest_mtarena.referee.metrics.base import NO_VALUE, NON_FINITE, MeanMetric, fault, present
+from pytest_mtarena.referee.metrics.builtin import IDS, LIMITS
+
+UNDEFINED = "undefined for these entries"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one metric says of a batch."""
+
+    rows: Statistics
+    """Sufficient statistics, NaN where an entry has no value."""
+    values: list[float | None]
+    """The value of each entry on the metric's scale, finite or None."""
+    reasons: list[str | None]
+    """Why a value is None."""
+
+
+def judge(metric: Metric, inputs: Sequence[MetricInput]) -> Judged:
+    """Return what a metric says of a batch; a fault of a contributed metric becomes a reason."""
+    if isinstance(metric, MeanMetric):
+        rows, reasons = metric.evaluate(inputs)
+        return _judged(rows, list(metric.entry(inputs, rows)), reasons)
+    if metric.id in IDS:
+        rows = metric.statistics(inputs)
+        return _judged(rows, list(metric.entry(inputs, rows)), [None] * len(inputs))
+    return _judge_foreign(metric, inputs)
+
+
+def total(metric: Metric, rows: Statistics) -> tuple[float | None, str | None]:
+    """Return the score of the summed rows, or None and the reason."""
+    kept = rows[present(rows)]
+    if not len(kept):
+        return None, NO_VALUE
+    try:
+        with np.errstate(all="ignore"):
+            score = float(metric.score(kept.sum(axis=0)[None])[0])
+    except Exception as error:  # a plug-in's fault costs its own score only
+        return None, fault(error)
+    return (score, None) if np.isfinite(score) else (None, UNDEFINED)
+
+
+def was_cut(one: MetricInput, metrics: Mapping[str, Metric]) -> list[str]:
+    """Return the ids of the metrics that looked only at the beginning of a side."""
+    longest = max(map(len, (one.output, *one.references)))
+    return [name for name in metrics if longest > LIMITS.get(name, longest)]
+
+
+def _judge_foreign(metric: Metric, inputs: Sequence[MetricInput]) -> Judged:
+    try:
+        # Divisions by zero show in the values; as warnings they would only be noise.
+        with np.errstate(all="ignore"):
+            rows = _checked(metric.statistics(inputs), len(inputs))
+            infinite = _mask_infinite(rows)
+            entries = list(metric.entry(inputs, rows))
+        if len(entries) != len(inputs):
+            raise ValueError(f"{len(entries)} values for {len(inputs)} entries")
+        values = [None if value is None else float(value) for value in entries]
+    except Exception as error:  # a plug-in's fault is laid at the door of single entries
+        if len(inputs) > 1:
+            return _joined([_judge_foreign(metric, [one]) for one in inputs])
+        return Judged(np.full((len(inputs), 1), np.nan), [None] * len(inputs), [fault(error)])
+    reasons = [NON_FINITE if one else None for one in infinite.tolist()]
+    return _judged(rows, values, reasons)
+
+
+def _checked(rows: npt.ArrayLike, n: int) -> Statistics:
+    table = np.array(rows, np.float64)
+    if table.ndim != 2 or len(table) != n or not table.shape[1]:
+        raise ValueError(f"statistics of shape {table.shape} for {n} entries")
+    return table
+
+
+def _mask_infinite(rows: Statistics) -> npt.NDArray[np.bool_]:
+    """Make the rows that are not all finite NaN; return which had an infinity."""
+    infinite: npt.NDArray[np.bool_] = np.any(np.isinf(rows), axis=1)
+    rows[infinite | ~present(rows)] = np.nan
+    return infinite
+
+
+def _judged(rows: Statistics, values: list[float | None], reasons: Sequence[str | None]) -> Judged:
+    told: list[str | None] = []
+    for position, (value, reason) in enumerate(zip(values, reasons, strict=True)):
+        if value is not None and not math.isfinite(value):
+            values[position] = None
+            # A NaN is how a metric says that there is no value.
+            told.append(reason or (NO_VALUE if math.isnan(value) else NON_FINITE))
+        else:
+            told.append((reason or NO_VALUE) if value is None else None)
+    return Judged(rows, values, told)
+
+
+def _joined(parts: Sequence[Judged]) -> Judged:
+    width = max(part.rows.shape[1] for part in parts)
+    rows = np.full((len(parts), width), np.nan)
+    for row, part in zip(rows, parts, strict=True):
+        if part.rows.shape[1] == width:
+            row[:] = part.rows[0]
+    return Judged(
+        rows,
+        [value for part in parts for value in part.values],
+        [reason for part in parts for reason in part.reasons],
+    )

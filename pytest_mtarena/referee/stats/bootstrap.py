@@ -1,0 +1,109 @@
+"""Percentile bootstrap intervals from sufficient statistics.
+
+A replicate draws n entries with replacement; all metrics share the draws. Nothing is counted
+again from text: a replicate's sums are the counts of the drawn entries times the statistics, one
+matrix product for all replicates and metrics. Replicates are done in blocks, so that memory
+does not grow with their number and time grows linearly with the entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from pytest_mtarena.protocols import Metric, Statistics
+from pytest_mtarena.records import Json
+from pytest_mtarena.referee.judging import total
+from pytest_mtarena.referee.metrics.base import present
+from pytest_mtarena.referee.stats.draws import Draws
+
+SEED = 12345
+ALPHA = 0.05
+MIN_TIER = 5
+"""Smaller tiers have no interval."""
+TOO_FEW = "n < 2"
+
+_CELLS = 1_000_000
+"""Cells of a block of the replicate-by-entry matrix: 8 MB."""
+
+
+def replicate_sums(statistics: Statistics, replicates: int, seed: int) -> Statistics:
+    """Return the summed statistics of each replicate, shape (replicates, width)."""
+    n = len(statistics)
+    draws = Draws(seed, n)
+    block = max(1, min(replicates, _CELLS // n))
+    sums = np.empty((replicates, statistics.shape[1]))
+    # More threads than one only fight with the workers of the run for two cores.
+    with threadpool_limits(1, user_api="blas"):
+        for start in range(0, replicates, block):
+            rows = min(block, replicates - start)
+            drawn = draws.take(rows * n).reshape(rows, n)
+            drawn += (np.arange(rows) * n)[:, None]
+            counts = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
+            sums[start : start + rows] = counts.astype(np.float64) @ statistics
+    return sums
+
+
+def bounds(scores: npt.NDArray[np.float64]) -> tuple[float, float] | None:
+    """Return the 2.5th and 97.5th percentile by the documented indices.
+
+    Replicates without a score (no drawn entry had a value) are left out; None without any.
+    """
+    kept = np.sort(scores[np.isfinite(scores)])
+    if not len(kept):
+        return None
+    lower = int(len(kept) * ALPHA / 2)
+    upper = max(lower, int(len(kept) * (1 - ALPHA / 2)) - 1)
+    return float(kept[lower]), float(kept[upper])
+
+
+def intervals(
+    metrics: Sequence[Metric],
+    statistics: Mapping[str, Statistics],
+    *,
+    replicates: int,
+    seed: int = SEED,
+) -> dict[str, dict[str, Json] | None]:
+    """Return the interval of each metric; None where fewer than two entries have a value.
+
+    ``statistics`` holds for each metric one row an entry, NaN where the entry has no value.
+    """
+    found: dict[str, dict[str, Json] | None] = dict.fromkeys(metric.id for metric in metrics)
+    able = [metric for metric in metrics if int(present(statistics[metric.id]).sum()) >= 2]
+    if not able or replicates < 1:
+        return found
+    stacked = np.hstack([np.nan_to_num(statistics[metric.id], nan=0.0) for metric in able])
+    sums = replicate_sums(stacked, replicates, seed)
+    first = 0
+    for metric in able:
+        rows = statistics[metric.id]
+        last = first + rows.shape[1]
+        score, _ = total(metric, rows)
+        scores = _scores(metric, sums[:, first:last])
+        first = last
+        ends = bounds(scores)
+        if ends is None or score is None:
+            continue
+        lower, upper = ends
+        found[metric.id] = {
+            "ci_lower": round(lower, 4),
+            "ci_upper": round(upper, 4),
+            "ci_width": round(upper - lower, 4),
+            "score": round(score, 4),
+            "n_bootstrap": int(np.isfinite(scores).sum()),
+            "confidence_level": 1 - ALPHA,
+            "n_entries": int(present(rows).sum()),
+            "seed": seed,
+        }
+    return found
+
+
+def _scores(metric: Metric, sums: Statistics) -> npt.NDArray[np.float64]:
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(metric.score(sums), np.float64)
+    except Exception:  # a plug-in's fault: its score has the reason, and no interval
+        return np.full(len(sums), np.nan)

@@ -1,0 +1,106 @@
+"""The statistics of all counted rows of a run, one array a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from pytest_mtarena.protocols import Metric, MetricInput, Statistics
+from pytest_mtarena.records import Json
+from pytest_mtarena.referee.inputs import row_input
+from pytest_mtarena.referee.judging import judge
+from pytest_mtarena.referee.metrics.base import mean_metric
+from pytest_mtarena.referee.metrics.builtin import IDS
+from pytest_mtarena.referee.normalization import Normalization
+
+_CHUNK = 256
+
+Given = Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Statistics by metric, one row for each counted row of the run."""
+
+    metrics: dict[str, Metric]
+    """The metrics in the order of the report."""
+    statistics: dict[str, Statistics]
+    """Metric id to an array (n, width), NaN rows where an entry has no value."""
+    stored: tuple[str, ...]
+    """Metrics that are not installed: their values are those of the rows."""
+
+
+def make_table(
+    rows: Sequence[Mapping[str, Json]],
+    given: Sequence[Given] | None,
+    metrics: Mapping[str, Metric],
+    form: Normalization,
+    *,
+    stored: Sequence[str] = (),
+) -> Table:
+    """Return the statistics of counted rows: those given, else computed again from the texts.
+
+    A row without the statistics of a built-in metric is computed again.
+    """
+    needed = [name for name in metrics if name in IDS]
+    if given is None:
+        todo = list(range(len(rows)))
+    else:
+        todo = [i for i, one in enumerate(given) if any(name not in one for name in needed)]
+    known = [{}] * len(rows) if given is None else given
+    again = set(todo)
+    statistics: dict[str, Statistics] = {}
+    for name in metrics:
+        held = {i: one[name] for i, one in enumerate(known) if i not in again and name in one}
+        statistics[name] = _filled(len(rows), held)
+    for start in range(0, len(todo), _CHUNK):
+        chunk = todo[start : start + _CHUNK]
+        inputs = [row_input(rows[i], form) for i in chunk]
+        for name, metric in metrics.items():
+            _put(statistics, name, chunk, judge(metric, inputs).rows, len(rows))
+    every = dict(metrics)
+    for name in stored:
+        every[name] = mean_metric(name, _never, scale="as stored")
+        values = {i: value for i, row in enumerate(rows) if (value := _stored(row, name))}
+        statistics[name] = _filled(len(rows), values)
+    return Table(every, statistics, tuple(stored))
+
+
+def stored_metrics(rows: Sequence[Mapping[str, Json]]) -> list[str]:
+    """Return the ids of the contributed metrics that the rows hold values of."""
+    found: dict[str, None] = {}
+    for row in rows:
+        found.update(dict.fromkeys(row.get("plugin_metrics") or ()))
+    return list(found)
+
+
+def _filled(n: int, held: Mapping[int, Sequence[float]]) -> Statistics:
+    width = max(map(len, held.values()), default=1)
+    table = np.full((n, width), np.nan)
+    for i, values in held.items():
+        if len(values) == width:
+            table[i] = values
+    return table
+
+
+def _put(
+    statistics: dict[str, Statistics], name: str, chunk: list[int], rows: Statistics, n: int
+) -> None:
+    width = rows.shape[1]
+    if statistics[name].shape[1] < width:
+        # Until now no entry had a value, so that nothing is lost.
+        statistics[name] = np.full((n, width), np.nan)
+    if statistics[name].shape[1] == width:
+        statistics[name][chunk] = rows
+
+
+def _stored(row: Mapping[str, Json], name: str) -> tuple[float, float] | None:
+    value = cast("float | None", (row.get("plugin_metrics") or {}).get(name))
+    return None if value is None else (float(value), 1.0)
+
+
+def _never(_: MetricInput) -> float | None:
+    return None
