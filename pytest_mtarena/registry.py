@@ -7,7 +7,9 @@ files and ``-p`` modules. A broken plug-in is an error that names it; so is a na
 from __future__ import annotations
 
 import difflib
+import hashlib
 import inspect
+import json
 from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
@@ -131,26 +133,23 @@ class Registry:
 
     def extend_card(self, card: dict[str, Any]) -> None:
         """Let plug-ins add to ``card["extra"]``; a change elsewhere is an error."""
-        for implementation in self._manager.hook.mtarena_run_card.get_hookimpls():
+        implementations = self._manager.hook.mtarena_run_card.get_hookimpls()
+        if not implementations:
+            return
+        before = _digest(card)
+        for implementation in implementations:
             whose = _name(implementation.plugin, implementation.plugin_name)
-            before = {key: value for key, value in card.items() if key != "extra"}
-            offered = {**_copy(before), "extra": card["extra"]}
             try:
-                implementation.function(*[offered for _ in implementation.argnames])
+                implementation.function(*[card for _ in implementation.argnames])
             except Exception as error:  # a plug-in's fault must not cost the run
                 raise ExtensionError(
                     f"plug-in {whose}: mtarena_run_card: {type(error).__name__}: {error}"
                 ) from error
-            extra = offered.pop("extra")
-            if offered != before or not isinstance(extra, dict):
-                changed = sorted(
-                    key for key in {*offered, *before} if offered.get(key) != before.get(key)
-                )
+            if _digest(card) != before:
                 raise ExtensionError(
                     f"plug-in {whose}: mtarena_run_card may only add to card['extra']; "
-                    f"it changed {', '.join(changed) or 'extra itself'}"
+                    "it changed something else"
                 )
-            card["extra"] = extra
 
     def _collect(self, hook: str, what: str) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -205,9 +204,13 @@ def _flat(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_copy(inner) for inner in value]
-    return value
+def _digest(card: Mapping[str, Any]) -> str:
+    """Return a digest of all but ``extra``, without a second card in memory."""
+    digest = hashlib.sha256()
+    for key, value in card.items():
+        if key == "extra":
+            continue
+        digest.update(key.encode())
+        for piece in value if isinstance(value, list) else [value]:
+            digest.update(json.dumps(piece, sort_keys=True, default=repr).encode())
+    return digest.hexdigest()

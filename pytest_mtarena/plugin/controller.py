@@ -17,6 +17,7 @@ import pytest
 
 from pytest_mtarena.card.assemble import assemble
 from pytest_mtarena.card.facts import RunFacts
+from pytest_mtarena.card.git import git_provenance
 from pytest_mtarena.card.seal import seal
 from pytest_mtarena.card.store import write_card
 from pytest_mtarena.errors import ArenaError
@@ -33,9 +34,8 @@ class Outcome:
     run: Run
     card: dict[str, Any]
     path: Path | None = None
-    trouble: list[str] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
-    """One line per gate that was missed."""
+    """Why the run is red beside its items: gates that were missed, faults of no entry."""
 
 
 class Controller:
@@ -142,15 +142,18 @@ class Controller:
         trouble = [line for payload in payloads for line in payload.get("faults", ())]
         complete = len(rows) == len(selected)
         report = run.referee.score(rows, statistics)
-        if trouble:
-            report = report.model_copy(update={"caveats": [*report.caveats, *trouble]})
-        facts = self._facts(run, selected, elapsed, complete)
-        card = assemble(facts, rows, report)
-        outcome = Outcome(run, card, trouble=trouble)
+        facts = self._facts(run, selected, elapsed, complete, trouble)
+        provenance = {
+            "method": None if run.method_dir is None else git_provenance(run.method_dir),
+            "suite": git_provenance(run.suite.path),
+        }
+        card = assemble(facts, rows, report, provenance=provenance)
+        outcome = Outcome(run, card)
         try:
             self.arena.registry.extend_card(card)
         except ArenaError as error:
             outcome.missed.append(str(error))
+        outcome.missed.extend(trouble)
         outcome.missed.extend(missed_gates(card, self.arena.settings.fail_under))
         outcome.missed.extend(_unknown_metrics(set(report.directions), rows))
         outcome.card = seal(card)
@@ -169,7 +172,12 @@ class Controller:
         return parsed
 
     def _facts(
-        self, run: Run, selected: Sequence[Slot], elapsed: float, complete: bool
+        self,
+        run: Run,
+        selected: Sequence[Slot],
+        elapsed: float,
+        complete: bool,
+        notes: Sequence[str],
     ) -> RunFacts:
         settings = self.arena.settings
         every = self.all_selected
@@ -195,6 +203,7 @@ class Controller:
             method_dir=_relative(run.method_dir, self.arena.config.rootpath),
             peak_in_flight=self.peaks.get(run.contestant.identity.label),
             worker_count=self._workers,
+            notes=tuple(notes),
         )
 
 
@@ -212,9 +221,9 @@ def missed_gates(card: Mapping[str, Any], limits: Iterable[tuple[str, float]]) -
         wanted = "at most" if lower_is_better else "at least"
         if not isinstance(value, int | float):
             why = card["metric_availability"].get(metric, "it has no value")
-            missed.append(f"{metric} is unknown, {wanted} {limit:g} is asked for: {why}")
+            missed.append(f"gate: {metric} is unknown, {wanted} {limit:g} is asked for: {why}")
         elif (value > limit) if lower_is_better else (value < limit):
-            missed.append(f"{metric} {value:g}, {wanted} {limit:g} is asked for")
+            missed.append(f"gate: {metric} {value:g}, {wanted} {limit:g} is asked for")
     return missed
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mtarena.errors import ArenaError
+from pytest_mtarena.errors import ArenaError, SuiteError
 from pytest_mtarena.plugin.arena import Arena
 from pytest_mtarena.plugin.controller import Controller, Outcome
 from pytest_mtarena.plugin.ship import WORDS
@@ -43,32 +43,31 @@ class Reporting:
             raise pytest.UsageError(
                 f"--mt-ids: no entry has the id {', '.join(map(repr, unknown[:8]))}"
             )
-        self._check_gates(session)
+        self._check_scoring(session)
 
-    def _check_gates(self, session: pytest.Session) -> None:
+    def _check_scoring(self, session: pytest.Session) -> None:
+        """Make a referee of every run and see that the gates name scores it gives."""
         settings = self._arena.settings
         limits = [("--mt-fail-under", name) for name, _ in settings.fail_under]
         limits += [("--mt-item-min", name) for name, _ in settings.item_min]
-        if not limits:
-            return
         for path in self._arena.suite_paths():
             try:
-                nodeid = _nodeid(path, session.config.rootpath)
-                runs = self._arena.runs_of(path, nodeid)
-                # Not the runs' own referees: a conftest that is found later may add to those.
-                known = [
-                    run.kind.referee(run.suite, run.group, settings.scoring).score([]).directions
-                    for run in runs
-                ]
-            except ArenaError:
+                runs = self._arena.runs_of(path, _nodeid(path, session.config.rootpath))
+            except SuiteError:
                 continue  # collection tells
-            for flag, name in limits:
-                if known and not any(name in directions for directions in known):
-                    have = ", ".join(sorted(known[0]))
-                    raise pytest.UsageError(
-                        f"{flag} {name}: there is no such score (there are: {have})"
-                    )
-            return
+            for run in runs:
+                try:
+                    # Not the run's own: a conftest that is found later may add metrics to that.
+                    referee = run.kind.referee(run.suite, run.group, settings.scoring)
+                except ArenaError as error:
+                    raise pytest.UsageError(str(error)) from error
+                known = referee.score([]).directions if limits else {}
+                for flag, name in limits:
+                    if name not in known:
+                        have = ", ".join(sorted(known))
+                        raise pytest.UsageError(
+                            f"{flag} {name}: there is no such score (there are: {have})"
+                        )
 
     def pytest_report_header(self) -> list[str]:
         """Say who is evaluated on what, and how."""
@@ -154,7 +153,7 @@ class Reporting:
         card = outcome.card
         lines = list(outcome.run.referee.summary(card, verbosity=verbosity, width=width))
         lines.append(_costs(card, outcome.path))
-        lines += [printable(f"FAILED gate: {line}") for line in outcome.missed]
+        lines += [printable(f"FAILED {line}") for line in outcome.missed]
         return lines
 
     def _explain_nothing(self, write: Callable[[str], None]) -> None:

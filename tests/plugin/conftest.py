@@ -65,7 +65,8 @@ def arena(pytester: pytest.Pytester) -> Callable[..., Result]:
         if fresh:
             for old in (pytester.path / "eval/logs/harness").glob("*.json"):
                 old.unlink()
-        options = ("-p", "no:randomly", "-p", "no:cacheprovider", "-W", "error", *args)
+        quick = ("-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+        options = (*quick, "-W", "error", *args)
         return Result(pytester.runpytest_subprocess(*options), pytester.path)
 
     return run

@@ -75,9 +75,14 @@ def slow(method, pytester):
 
 
 def start(pytester, *args):
-    command = [sys.executable, "-m", "pytest", "-p", "no:randomly", "-p", "no:cacheprovider", *args]
+    quick = ["randomly", "cacheprovider", "hypothesispytest"]
+    without = [word for name in quick for word in ("-p", f"no:{name}")]
     return subprocess.Popen(
-        command, cwd=pytester.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [sys.executable, "-m", "pytest", *without, *args],
+        cwd=pytester.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
 
 
