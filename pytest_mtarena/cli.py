@@ -144,16 +144,19 @@ def verify_cards(chosen: argparse.Namespace) -> int:
     """Check cards; exit 1 when anything differs."""
     from pytest_mtarena.card.store import read_card
     from pytest_mtarena.registry import make_registry
-    from pytest_mtarena.results.verify import verify
+    from pytest_mtarena.results.verify import absent_metrics, verify
     from pytest_mtarena.text import printable
 
     registry = make_registry()
     found: dict[str, list[str]] = {}
+    notes: dict[str, list[str]] = {}
     for path in chosen.cards:
         if not path.is_file():
             raise UsageError(f"{path}: no such file")
         try:
-            found[str(path)] = verify(read_card(path), registry)
+            card = read_card(path)
+            found[str(path)] = verify(card, registry)
+            notes[str(path)] = absent_metrics(card, registry) if not found[str(path)] else []
         except CardError as error:  # a card that cannot be read does not hold either
             found[str(path)] = [str(error)]
     if chosen.json:
@@ -163,6 +166,8 @@ def verify_cards(chosen: argparse.Namespace) -> int:
             print(printable(f"{path}: {'ok' if not differences else 'does not hold'}"))
             for line in differences:
                 print(printable(f"  {line}"))
+            for name in notes.get(path, ()):
+                print(printable(f"  note: {name} is not installed here: its values are as stored"))
     return DIFFERENT if any(found.values()) else FINE
 
 

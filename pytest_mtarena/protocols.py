@@ -77,6 +77,8 @@ class Report(Record):
     """Key of the scores block that people look at first."""
     caveats: Sequence[str] = ()
     """Things to worry about, one line each, with ids."""
+    stored: Sequence[str] = ()
+    """Metrics that are not installed here: scored as the mean of the rows' stored values."""
 
 
 class Referee(Protocol):

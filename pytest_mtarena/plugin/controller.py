@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pytest_mtarena.card.assemble import assemble
 from pytest_mtarena.card.facts import RunFacts
 from pytest_mtarena.card.git import git_provenance
@@ -22,9 +20,8 @@ from pytest_mtarena.card.seal import seal
 from pytest_mtarena.card.store import write_card
 from pytest_mtarena.errors import ArenaError
 from pytest_mtarena.plugin.arena import Arena, Run
-from pytest_mtarena.plugin.ship import PAYLOAD, SLOT, unpack
 from pytest_mtarena.run.batches import Slot
-from pytest_mtarena.run.journal import Journal
+from pytest_mtarena.run.journal import Journal, read_header
 
 
 @dataclass
@@ -56,23 +53,20 @@ class Controller:
         self.peaks: dict[str, int] = {}
         self._workers = workers
         self._rows: dict[Slot, str] = {}
+        self._journal_runs: set[str] = set()
+        """The runs of the journal that is gone on with; empty without one."""
         self._faults: dict[str, list[str]] = {}
         self._started = datetime.now(UTC)
 
     # -- rows -------------------------------------------------------------------------------
 
     def restore(self, rows: Iterable[tuple[Slot, str]]) -> None:
-        """Take rows of an earlier journal."""
+        """Take rows of an earlier journal, and go on with that journal even if no row is new."""
         self._rows.update(rows)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take a row off its report."""
-        payload = report.__dict__.pop(PAYLOAD, None)
-        if payload is None:
-            return
-        run, position = report.__dict__.pop(SLOT)
-        self.record(Slot(run, position), unpack(payload))
+        resume = self.arena.settings.resume
+        if resume is not None and self.journal is None:
+            self._journal_runs = set(read_header(resume)["setups"])
+            self._open_journal()
 
     def record(self, slot: Slot, payload: str) -> None:
         """Write a row down and keep it; a later row of the same slot replaces it."""
@@ -122,6 +116,7 @@ class Controller:
             if (
                 self.outcomes
                 and not self.broken
+                and not self._journal_holds_more()
                 and all(
                     outcome.path is not None and outcome.card["complete"]
                     for outcome in self.outcomes
@@ -129,6 +124,10 @@ class Controller:
             ):
                 self.journal.path.unlink(missing_ok=True)
                 self.journal_path = None
+
+    def _journal_holds_more(self) -> bool:
+        """Say whether the journal has rows, or runs, that no card of this session holds."""
+        return bool(self._rows) or not self._journal_runs <= set(self.arena.runs)
 
     def _runs(self) -> Iterator[Run]:
         wanted = {slot.run for slot in self.selected} | {slot.run for slot in self._rows}

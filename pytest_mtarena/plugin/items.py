@@ -62,5 +62,7 @@ class CaseItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return where the item stands."""
-        return self.path, 0, self.nodeid
+        """Return where the item stands, and the title of its failure."""
+        # Under -v pytest turns the dots of a node id that ends with the title into colons, and
+        # such an id selects nothing. The blank keeps the two apart.
+        return self.path, 0, f"{self.nodeid} "

@@ -6,7 +6,7 @@ the whole batch at once. The run-ahead is handed public entries only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,10 @@ class Performer:
         done: Iterable[Slot] = (),
         spool: Path | None = None,
         worker: str | None = None,
+        record: Callable[[Slot, str], None] | None = None,
     ) -> None:
+        """``record`` takes each row at once; without it a row travels with the item's report."""
+        self._record = record
         settings = arena.settings
         self._arena = arena
         self._done = frozenset(done)
@@ -79,18 +82,35 @@ class Performer:
         if item.slot in self._done:
             item.words = "resumed"
             return
-        attempt, grade = self._attempt(item)
+        try:
+            attempt, grade = self._attempt(item)
+        except pytest.fail.Exception as error:
+            # Raised into the waiting item from outside, by pytest-timeout: it needs a row too.
+            failure = Failure(status="timeout", kind="timeout", message=_first_line(error))
+            self._deliver(item, *self._grade_one(item.run, item.case, _failed(item.case, failure)))
+            raise
+        attempt, grade, status = self._deliver(item, attempt, grade)
+        self._judge(item, attempt, grade, status)
+
+    def _deliver(
+        self, item: CaseItem, attempt: Attempt, grade: Grade
+    ) -> tuple[Attempt, Grade, str]:
+        """Hand over the row of an item; return what was really handed over."""
         run, case = item.run, item.case
         row = run.referee.row(case, attempt, grade)
         faults, self._faults[:] = list(self._faults), []
         try:
-            item.payload = pack(item.slot, row, grade.statistics, faults)
+            payload = pack(item.slot, row, grade.statistics, faults)
         except (ValueError, TypeError, RecursionError) as error:
             attempt, grade = self._unshippable(run, case, attempt, error)
             row = run.referee.row(case, attempt, grade)
-            item.payload = pack(item.slot, row, grade.statistics, faults)
+            payload = pack(item.slot, row, grade.statistics, faults)
         item.words = grade.words
-        self._judge(item, attempt, grade, str(row["status"]))
+        if self._record is None:
+            item.payload = payload
+        else:
+            self._record(item.slot, payload)
+        return attempt, grade, str(row["status"])
 
     def harvest(self, seconds: float) -> list[tuple[Slot, str]]:
         """Return the payloads of all answers that no item has asked for, after an interrupt.
@@ -120,14 +140,14 @@ class Performer:
         slot, case = item.slot, item.case
         if not _is_sent(case):
             failure = Failure(kind="not_sent", message=f"not sent: {case.problem}")
-            return self._grade_one(item.run, case, Attempt(id=case.id, failure=failure))
+            return self._grade_one(item.run, case, _failed(case, failure))
         if slot in self._graded:
             return self._graded.pop(slot)
         number = self._number[slot]
         if self._verdicts is not None:
             self._verdicts.refresh()
             if slot in self._verdicts.crashed:
-                return self._grade_one(item.run, case, Attempt(id=case.id, failure=_CRASHED))
+                return self._grade_one(item.run, case, _failed(case, _CRASHED))
             if slot in self._verdicts.suspects:
                 self.runahead.settle()
                 return self._again(item)
@@ -236,6 +256,14 @@ class Performer:
             wanted = "at most" if lower_is_better else "at least"
             return f"{metric} {value:g}, {wanted} {limit:g} is asked for"
         return None
+
+
+def _failed(case: Case, failure: Failure) -> Attempt:
+    return Attempt(id=case.id, failure=failure)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _is_sent(case: Case) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -31,14 +32,14 @@ class Performing:
         spool: Path | None = None,
         worker: str | None = None,
         on_selected: Callable[[set[Slot], set[Slot] | None], None] | None = None,
-        on_harvest: Callable[[Slot, str], None] | None = None,
+        on_row: Callable[[Slot, str], None] | None = None,
     ) -> None:
         self._arena = arena
         self._done = done
         self._spool = spool
         self._worker = worker
         self._on_selected = on_selected
-        self._on_harvest = on_harvest
+        self._on_row = on_row
         self._before_shard: set[Slot] | None = None
         self._interrupted = False
         self.performer: Performer | None = None
@@ -73,8 +74,13 @@ class Performing:
             done=self._done(),
             spool=self._spool,
             worker=self._worker,
+            record=self._on_row,
         )
         session.config.stash[performer_key] = self.performer
+        # The items live until the end: looking through them again and again for garbage costs a
+        # tenth of a large session.
+        gc.collect()
+        gc.freeze()
 
     def _tell(self, session: pytest.Session) -> None:
         selected = {item.slot for item in session.items if isinstance(item, CaseItem)}
@@ -94,7 +100,8 @@ class Performing:
         """Save the answers nobody has asked for yet, and stop."""
         if self.performer is None:
             return
-        if self._interrupted and self._on_harvest is not None:
+        if self._interrupted and self._on_row is not None:
             for slot, payload in self.performer.harvest(DRAIN_SECONDS):
-                self._on_harvest(slot, payload)
+                self._on_row(slot, payload)
         self.performer.close()
+        gc.unfreeze()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,14 +27,12 @@ class Reporting:
         self._controller = controller
         self._workers = workers
         self._dist = dist
-        self._restore: Callable[[], Any] | None = None
 
     # -- the start --------------------------------------------------------------------------
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Check what can be checked before anything is sent; let SIGTERM end in good order."""
-        self._catch_sigterm()
+        """Check what can be checked before anything is sent."""
         suites = self._arena.preview()
         ids = self._arena.settings.suite.ids
         if suites and ids and (unknown := missing_ids(suites, ids)):
@@ -119,14 +115,14 @@ class Reporting:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Make the cards; a missed gate makes the session red."""
+        """Make the cards; a missed gate, or a case without a row, makes the session red."""
         if session.config.option.collectonly or self._arena.settings.dry_run:
             return
         self._controller.finish()
         if self._controller.broken:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
         elif session.exitstatus == pytest.ExitCode.OK and any(
-            outcome.missed for outcome in self._controller.outcomes
+            outcome.missed or not outcome.card["complete"] for outcome in self._controller.outcomes
         ):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -167,24 +163,6 @@ class Reporting:
             if suite is not None and not suite.cases:
                 why = why_empty(self._arena.settings.suite, path)
                 write(printable(f"mtarena: nothing selected in {suite.id}: {why}"))
-
-    # -- signals ----------------------------------------------------------------------------
-
-    def _catch_sigterm(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
-        before = signal.getsignal(signal.SIGTERM)
-
-        def end(number: int, frame: object) -> None:
-            raise KeyboardInterrupt("SIGTERM")
-
-        signal.signal(signal.SIGTERM, end)
-        self._restore = lambda: signal.signal(signal.SIGTERM, before)
-
-    def pytest_unconfigure(self) -> None:
-        """Give SIGTERM back."""
-        if self._restore is not None:
-            self._restore()
 
 
 def _about(suite: Suite) -> str:

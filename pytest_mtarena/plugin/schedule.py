@@ -14,7 +14,7 @@ import pytest
 from xdist.scheduler import LoadScheduling
 
 
-class BatchScheduling(LoadScheduling):
+class BatchScheduling(LoadScheduling):  # type: ignore[misc]
     """``LoadScheduling`` in units of whole batches.
 
     ``number`` gives each node id the number of its batch; ``window`` is how many batches are

@@ -23,6 +23,7 @@ from pytest_mtarena.plugin.performing import Performing
 from pytest_mtarena.plugin.reporting import Reporting
 from pytest_mtarena.plugin.settings import read_settings
 from pytest_mtarena.plugin.ship import Shipping
+from pytest_mtarena.plugin.signals import Signals
 from pytest_mtarena.registry import make_registry
 from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.journal import read_header, read_rows
@@ -79,7 +80,7 @@ def _activate(config: pytest.Config) -> None:
         return
     controller = Controller(arena, workers)
     config.stash[controller_key] = controller
-    manager.register(controller, "mtarena-controller")
+    manager.register(Signals(), "mtarena-signals")
     dist = config.getoption("dist", "no") if workers > 1 or _distributes(config) else "no"
     manager.register(Reporting(arena, controller, workers, dist), "mtarena-reporting")
     if settings.dry_run:
@@ -99,8 +100,9 @@ def _activate(config: pytest.Config) -> None:
         controller.restore(kept)
         return [slot for slot, _ in kept]
 
-    performing = Performing(arena, done=done, on_selected=learn, on_harvest=controller.record)
-    manager.register(Shipping(None, verbose), "mtarena-shipping")
+    performing = Performing(arena, done=done, on_selected=learn, on_row=controller.record)
+    if verbose:
+        manager.register(Shipping(None, verbose), "mtarena-shipping")
     manager.register(performing, "mtarena-performing")
     manager.register(_Peaks(performing, controller), "mtarena-peaks")
 

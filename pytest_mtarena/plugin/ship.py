@@ -1,4 +1,4 @@
-"""Shipping: one JSON string on the report of the call, in whatever process the item ran.
+"""Shipping: one JSON string on the report of the call takes a row from a worker home.
 
 A string survives every way that reports travel; anything else in a report (a numpy number, a
 lone surrogate, a Path) can end a distributed session. A payload over 256 KB goes to a file in the
@@ -24,6 +24,8 @@ SLOT = "mtarena_slot"
 WORDS = "mtarena_words"
 MAX_INLINE = 256 * 1024
 
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
 
 def pack(
     slot: Slot,
@@ -36,7 +38,7 @@ def pack(
     payload["statistics"] = statistics
     if faults:
         payload["faults"] = list(faults)
-    return json.dumps(payload, allow_nan=False, separators=(",", ":"))
+    return _encode(payload)
 
 
 class Shipping:
@@ -50,14 +52,16 @@ class Shipping:
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
         """Attach the payload to the report of the call."""
         report = yield
-        if call.when == "call" and isinstance(item, CaseItem) and item.payload is not None:
+        if call.when != "call" or not isinstance(item, CaseItem):
+            return report
+        if self._words and item.words:
+            setattr(report, WORDS, item.words)
+        if item.payload is not None:
             payload, item.payload = item.payload, None
             if self._spool is not None and len(payload) > MAX_INLINE:
                 payload = put_aside(self._spool, payload)
             setattr(report, SLOT, list(item.slot))
             setattr(report, PAYLOAD, payload)
-            if self._words and item.words:
-                setattr(report, WORDS, item.words)
         return report
 
 

@@ -64,10 +64,6 @@ def caveats(
             f"{_number(len(cut_ids), 'entry', 'entries')} scored on the first characters only "
             f"({limits}): {some(cut_ids)}"
         )
-    lines += [
-        f"metric {printable(name)} is not installed: its score is the mean of the stored values"
-        for name in table.stored
-    ]
     if 0 < len(counted) < FEW_ENTRIES:
         lines.append(
             f"only {_number(len(counted), 'entry', 'entries')}: "

@@ -127,6 +127,7 @@ def make_report(
         directions={name: direction_of(table.metrics[name]) for name in table.metrics},
         headline=HEADLINE if HEADLINE in metrics else next(iter(present_keys), None),
         caveats=caveats(counted, table, scores, tokenization, cut_ids),
+        stored=table.stored,
     )
 
 

@@ -31,7 +31,7 @@ from pytest_mtarena.referee.inputs import (
 )
 from pytest_mtarena.referee.judging import judge, was_cut
 from pytest_mtarena.referee.metrics.base import present
-from pytest_mtarena.referee.metrics.builtin import IDS, make_builtin
+from pytest_mtarena.referee.metrics.builtin import IDS, LIMITS, make_builtin
 from pytest_mtarena.referee.scores import HEADLINE, RESERVED, make_report
 from pytest_mtarena.referee.scripts import Tokenization, choose, tokenization_of
 from pytest_mtarena.referee.summary import summarise
@@ -47,6 +47,10 @@ _ENTRY_KEYS = {
 """Key of a row to the metric and the decimals of its value."""
 
 _CHUNK = 256
+
+_NO_GRADE = Grade(scores={})
+"""The grade of everything when no metric is selected."""
+_LEAST_LIMIT = min(LIMITS.values())
 
 _EXACT_KEYS = {
     "exact_match": "exact_match_rate",
@@ -68,6 +72,8 @@ class TranslationReferee:
 
     def grade(self, cases: Sequence[Case], attempts: Sequence[Attempt]) -> Sequence[Grade]:
         """Grade a batch; a failed attempt is scored as an empty output."""
+        if not self.metrics:
+            return [_NO_GRADE] * len(cases)
         made = [
             case_input(case, attempt, self.scoring.normalization)
             for case, attempt in zip(cases, attempts, strict=True)
@@ -116,8 +122,11 @@ class TranslationReferee:
             name: value for name, value in grade.scores.items() if name not in IDS
         }
         row["metric_reasons"] = dict(grade.reasons)
-        one = case_input(case, attempt, self.scoring.normalization)
-        row["cut"] = [] if one is None else was_cut(one, self.metrics)
+        row["cut"] = []
+        # Normalising may make a text longer, by a factor of three at most.
+        if 3 * max(map(len, (attempt.output or "", *references))) > _LEAST_LIMIT:
+            one = case_input(case, attempt, self.scoring.normalization)
+            row["cut"] = [] if one is None else was_cut(one, self.metrics)
         return row
 
     def score(

@@ -63,8 +63,23 @@ def differences_of_scores(card: Mapping[str, Json], registry: Registry) -> Itera
         for at, (row, fresh) in enumerate(zip(rows, regrade(rows), strict=True)):
             mine = {key: row.get(key) for key in fresh}
             yield from differences(f"results[{at}]", mine, fresh, "its text")
-    for key, fresh in derived(card, referee.score(rows)).items():
+    report = referee.score(rows)
+    # What only an absent metric could say is taken as it stands; `absent_metrics` tells of it.
+    kept: dict[str, Any] = {
+        key: {**getattr(report, key), **{n: card[key].get(n) for n in report.stored}}
+        for key in ("signatures", "directions")
+    }
+    for key, fresh in derived(card, report.model_copy(update=kept)).items():
         yield from differences(key, card[key], fresh, "its rows")
+
+
+def absent_metrics(card: Mapping[str, Json], registry: Registry) -> list[str]:
+    """Return the metrics of a card that are not installed here.
+
+    Their per-entry values are taken as stored; that the score is their mean is still checked.
+    """
+    referee = referee_of(card, registry)
+    return [] if referee is None else list(referee.score(card["results"]).stored)
 
 
 def _identity_problems(card: Mapping[str, Json]) -> Iterator[str]:

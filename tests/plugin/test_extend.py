@@ -76,6 +76,8 @@ def test_a_package_and_a_conftest_both_contribute(arena, corpus, package, pytest
         cwd=pytester.path,
     )
     assert verify.returncode == 0, verify.stdout + verify.stderr
+    assert "note: conf_vowels is not installed here" in verify.stdout
+    assert "pack_vowels" not in verify.stdout
 
 
 def test_a_hook_that_fails_marks_its_batch_and_keeps_the_raw_output(arena, corpus, good, pytester):
