@@ -68,7 +68,7 @@ class Apertium:
         return [
             {"id": entry["id"], "error": str(outcome)}
             if isinstance(outcome, PipelineError)
-            else {"id": entry["id"], "predicted": outcome}
+            else {"id": entry["id"], "predicted": outcome, "cost_usd": 0.0}
             for entry, outcome in zip(entries, outcomes, strict=True)
         ]
 

@@ -36,7 +36,7 @@ class Bergamot:
             text = self.translate_text(entry["source"], direction)
         except Exception as error:  # one text that the engine cannot take must not cost the others
             return {"id": entry["id"], "error": f"{type(error).__name__}: {error}"}
-        return {"id": entry["id"], "predicted": text}
+        return {"id": entry["id"], "predicted": text, "cost_usd": 0.0}
 
     def translate_text(self, text: str, direction: str) -> str:
         """Translate a text line by line; its line breaks stay where they are."""

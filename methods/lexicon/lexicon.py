@@ -31,7 +31,11 @@ class Lexicon:
     def translate(self, entries, config):
         check_pair(config.source_code, config.target_code)
         return [
-            {"id": entry["id"], "predicted": self.translate_text(entry["source"])}
+            {
+                "id": entry["id"],
+                "predicted": self.translate_text(entry["source"]),
+                "cost_usd": 0.0,
+            }
             for entry in entries
         ]
 

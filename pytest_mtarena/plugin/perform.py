@@ -24,6 +24,8 @@ from pytest_mtarena.run.runahead import Request, RunAhead
 
 Graded = tuple[Attempt, Grade]
 
+_OF_A_WHOLE_CALL = frozenset({"exception", "timeout", "hook"})
+
 _CRASHED = Failure(
     status="crashed",
     kind="crashed",
@@ -236,12 +238,23 @@ class Performer:
         if status == "invalid":
             raise pytest.skip.Exception(f"invalid: {item.case.problem}", _use_item_location=True)
         if attempt.failure is not None:
-            raise CaseFailed(item.run.referee.explain(item.case, attempt, grade))
+            explained = item.run.referee.explain(item.case, attempt, grade)
+            raise CaseFailed(explained + self._shared(item.slot, attempt.failure))
         for metric, limit in self._arena.settings.item_min:
             missed = self._missed(item.run, grade, metric, limit)
             if missed and status == "ok":
                 explained = item.run.referee.explain(item.case, attempt, grade)
                 raise CaseFailed(f"{missed}\n{explained}")
+
+    def _shared(self, slot: Slot, failure: Failure) -> str:
+        """Say how many others of its batch a failure of the whole call took with it."""
+        batch = self._sent.get(self._number[slot], [])
+        others = len(batch) - 1
+        if failure.kind not in _OF_A_WHOLE_CALL or slot not in batch or not others:
+            return ""
+        entries = "1 other entry" if others == 1 else f"{others} other entries"
+        which = f"batch {self._number[slot] + 1} of {len(self._batches)}"
+        return f"\n{entries} of its batch ({which}) failed with it; the rest of the run went on"
 
     def _missed(self, run: Run, grade: Grade, metric: str, limit: float) -> str | None:
         if metric not in grade.scores:

@@ -129,8 +129,15 @@ def _open(path: Path, settings: SuiteSettings) -> Suite | None:
         languages=made.languages,
         license=envelope.license,
         attribution=envelope.attribution,
-        provenance=envelope.provenance,
+        provenance=envelope.provenance or _tags(made.cases),
         notes=(*envelope.notes, *document.notes, *made.notes),
+    )
+
+
+def _tags(cases: Sequence[Case]) -> tuple[str, ...]:
+    """Return the provenance of entries whose file has no envelope to say it, each tag once."""
+    return tuple(
+        dict.fromkeys(str(c.labels["provenance"]) for c in cases if "provenance" in c.labels)
     )
 
 

@@ -58,7 +58,7 @@ def test_what_a_plug_in_returns_is_checked(function, told):
 
 
 def test_a_hook_that_does_not_exist_is_found_with_the_likely_one():
-    registry = Registry([plugin(mtarena_metircs=lambda: {})])
+    registry = Registry([plugin(mtarena_metircs=lambda: None)])
     with pytest.raises(
         ExtensionError, match="no hook mtarena_metircs; did you mean mtarena_metrics"
     ):
@@ -89,9 +89,9 @@ def test_a_card_is_extended_under_extra_only():
     assert card["extra"] == {"job": 7}
     with pytest.raises(ExtensionError, match="may only add to card"):
         Registry([plugin(mtarena_run_card=bad)]).extend_card(card)
+
+    def ugly(card):
+        raise RuntimeError("no")
+
     with pytest.raises(ExtensionError, match="RuntimeError: no"):
-
-        def ugly(card):
-            raise RuntimeError("no")
-
         Registry([plugin(mtarena_run_card=ugly)]).extend_card(card)

@@ -76,10 +76,11 @@ def test_an_option_of_the_method_given_twice_is_a_mistake(tmp_path):
 
 
 def test_mt_eval_run_says_the_same_to_pytest():
-    chosen = cli.make_parser().parse_args(
-        ["run", "s.json", "--method", "m", "-b", "3", "--hooks", "a,b", "--fail-under", "bleu=3"]
-        + ["--fail-under", "ter=9", "--dry-run", "-d", "all", "--method-arg", "k=v=w", "-v"]
+    line = (
+        "run s.json --method m -b 3 --hooks a,b --fail-under bleu=3 --fail-under ter=9 "
+        "--dry-run -d all --method-arg k=v=w -v"
     )
+    chosen = cli.make_parser().parse_args(line.split())
     chosen.passed_on = ["-n", "2"]
     assert cli.pytest_arguments(chosen) == [
         "s.json",
