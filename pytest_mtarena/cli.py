@@ -7,16 +7,22 @@ with pytest's own code.
 from __future__ import annotations
 
 import argparse
+import importlib
+import importlib.util
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_mtarena import __version__
 from pytest_mtarena.errors import ArenaError, CardError, UsageError
 from pytest_mtarena.plugin.options import GROUPS, OPTIONS, Option, describe
+
+if TYPE_CHECKING:
+    from pytest_mtarena.registry import Registry
 
 FINE, DIFFERENT, USAGE = 0, 1, 2
 
@@ -77,7 +83,41 @@ def _add(
     parser: argparse.ArgumentParser = commands.add_parser(name, help=what, description=what)
     parser.set_defaults(function=function)
     parser.add_argument("--json", action="store_true", help="the same for machines, on stdout")
+    parser.add_argument(
+        "-p",
+        dest="plugins",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="a module or Python file with hooks of mtarena, such as conftest.py; repeatable",
+    )
     return parser
+
+
+def _registry(chosen: argparse.Namespace) -> Registry:
+    """Return the registry with the plug-ins that were named."""
+    from pytest_mtarena.registry import make_registry
+
+    return make_registry([_module(name) for name in chosen.plugins])
+
+
+def _module(name: str) -> object:
+    path = Path(name)
+    try:
+        if path.suffix != ".py":
+            return importlib.import_module(name)
+        if not path.is_file():
+            raise UsageError(f"-p {name}: no such file")
+        spec = importlib.util.spec_from_file_location(f"mtarena_plugin_{path.stem}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except UsageError:
+        raise
+    except Exception as error:  # whatever a foreign module raises, the user is told whose
+        raise UsageError(f"-p {name}: {type(error).__name__}: {error}") from error
+    return module
 
 
 # -- run ------------------------------------------------------------------------------------
@@ -131,10 +171,13 @@ def pytest_arguments(chosen: argparse.Namespace) -> list[str]:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Call pytest with the same meaning."""
-    import pytest
-
-    return int(pytest.main(pytest_arguments(chosen)))
+    """Call pytest with the same meaning, in a process of its own: it rewrites what it imports."""
+    child = subprocess.Popen([sys.executable, "-m", "pytest", *pytest_arguments(chosen)])
+    while True:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:  # pytest got it, too, and ends in good order
+            continue
 
 
 # -- stored cards ---------------------------------------------------------------------------
@@ -143,11 +186,10 @@ def run(chosen: argparse.Namespace) -> int:
 def verify_cards(chosen: argparse.Namespace) -> int:
     """Check cards; exit 1 when anything differs."""
     from pytest_mtarena.card.store import read_card
-    from pytest_mtarena.registry import make_registry
     from pytest_mtarena.results.verify import absent_metrics, verify
     from pytest_mtarena.text import printable
 
-    registry = make_registry()
+    registry = _registry(chosen)
     found: dict[str, list[str]] = {}
     notes: dict[str, list[str]] = {}
     for path in chosen.cards:
@@ -181,8 +223,9 @@ def show_cards(chosen: argparse.Namespace) -> int:
         print(json.dumps(cards, ensure_ascii=False, indent=2))
         return FINE
     width = shutil.get_terminal_size((100, 24)).columns
+    registry = _registry(chosen)
     for number, card in enumerate(cards):
-        lines = show(card, chosen.verbose - chosen.quiet, width)
+        lines = show(card, chosen.verbose - chosen.quiet, width, registry=registry)
         print("\n".join(["", *lines] if number else lines))
     return FINE
 
@@ -192,7 +235,7 @@ def merge_cards(chosen: argparse.Namespace) -> int:
     from pytest_mtarena.card.store import read_card, write_card
     from pytest_mtarena.results.merge import merge
 
-    card = merge([read_card(path) for path in chosen.cards])
+    card = merge([read_card(path) for path in chosen.cards], _registry(chosen))
     stem = f"merged-{card['dataset']['id']}-{card['run_id'][:8]}"
     path = write_card(card, chosen.output_dir or Path.cwd(), stem)
     if chosen.json:

@@ -79,7 +79,7 @@ class Run:
         """``bergamot × demo-eng-por``."""
         several = len({case.group for case in self.suite.cases}) > 1
         suite = f"{self.suite.id} {self.group}" if several else self.suite.id
-        return f"{self.contestant.identity.name} × {suite}"
+        return f"{self.contestant.identity.label} × {suite}"
 
 
 class Arena:
@@ -277,14 +277,12 @@ def _replace_card(loaded: list[tuple[Contestant, Path | None]], path: Path) -> N
 
 
 def _label(loaded: list[tuple[Contestant, Path | None]]) -> None:
-    """Give each contestant a label that no other has."""
-    names = [contestant.identity.name for contestant, _ in loaded]
+    """Give each contestant a label that no other has: its method id, with its hash if need be."""
+    names = [node_name(c.identity.label or c.identity.name) for c, _ in loaded]
     taken: set[str] = set()
-    for contestant, _ in loaded:
+    for name, (contestant, _) in zip(names, loaded, strict=True):
         identity = contestant.identity
-        label = node_name(identity.name)
-        if names.count(identity.name) > 1:
-            label += f"@{identity.content_sha256[:8]}"
+        label = f"{name}@{identity.content_sha256[:8]}" if names.count(name) > 1 else name
         if label in taken:
             raise UsageError(f"--mt-method: {identity.slug} is given twice")
         taken.add(label)

@@ -6,6 +6,7 @@ It lives in the process that reports (the only one, or xdist's controller), neve
 from __future__ import annotations
 
 import json
+import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,9 @@ from pytest_mtarena.errors import ArenaError
 from pytest_mtarena.plugin.arena import Arena, Run
 from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.journal import Journal, read_header
+
+_WORKED = "worked"
+"""Key of a journal line: the seconds that were worked on its run until then."""
 
 
 @dataclass
@@ -47,7 +51,7 @@ class Controller:
         self.broken: list[str] = []
         """Runs of which no card could be made, with the traceback of what is our own fault."""
         self.interrupted = False
-        self.selected: set[Slot] = set()
+        self._selected: set[Slot] = set()
         self.all_selected: set[Slot] | None = None
         """What is selected before sharding; None without shards."""
         self.peaks: dict[str, int] = {}
@@ -57,12 +61,32 @@ class Controller:
         """The runs of the journal that is gone on with; empty without one."""
         self._faults: dict[str, list[str]] = {}
         self._started = datetime.now(UTC)
+        self._last_row = time.monotonic()
+        self._begun: dict[str, float] = {}
+        """When this session began to work on each run."""
+        self._before: dict[str, float] = {}
+        """Seconds that earlier sessions worked on each run, by the journal."""
+        self._elapsed: dict[str, float] = {}
+        """Seconds that all sessions have worked on each run."""
+
+    @property
+    def selected(self) -> set[Slot]:
+        """What is selected; setting it marks the beginning of the items."""
+        return self._selected
+
+    @selected.setter
+    def selected(self, slots: set[Slot]) -> None:
+        self._selected = slots
+        self._last_row = time.monotonic()
 
     # -- rows -------------------------------------------------------------------------------
 
     def restore(self, rows: Iterable[tuple[Slot, str]]) -> None:
         """Take rows of an earlier journal, and go on with that journal even if no row is new."""
-        self._rows.update(rows)
+        for slot, line in rows:
+            self._rows[slot] = line
+            self._elapsed[slot.run] = max(self._elapsed.get(slot.run, 0.0), _worked(line))
+        self._before = dict(self._elapsed)
         resume = self.arena.settings.resume
         if resume is not None and self.journal is None:
             self._journal_runs = set(read_header(resume)["setups"])
@@ -70,16 +94,21 @@ class Controller:
 
     def record(self, slot: Slot, payload: str) -> None:
         """Write a row down and keep it; a later row of the same slot replaces it."""
+        now = time.monotonic()
+        begin = self._begun.setdefault(slot.run, self._last_row)
+        worked = self._before.get(slot.run, 0.0) + now - begin
+        self._elapsed[slot.run], self._last_row = worked, now
+        line = f'{{"{_WORKED}":{worked:.3f},{payload[1:]}'
         if self.journal is None:
             self._open_journal()
         if self.journal is not None:
-            self.journal.append(payload)
+            self.journal.append(line)
             if self.journal.fault is not None and not self.trouble:
                 self.trouble.append(
                     f"the journal {self.journal.path} cannot be written "
                     f"({self.journal.fault.strerror}): an interrupted run will not be resumable"
                 )
-        self._rows[slot] = payload
+        self._rows[slot] = line
 
     def _open_journal(self) -> None:
         resume = self.arena.settings.resume
@@ -104,11 +133,9 @@ class Controller:
 
     def finish(self) -> None:
         """Make a card of every run that has selected cases."""
-        ended = datetime.now(UTC)
-        elapsed = (ended - self._started).total_seconds()
         for run in self._runs():
             try:
-                self.outcomes.append(self._conclude(run, elapsed))
+                self.outcomes.append(self._conclude(run))
             except Exception:  # a fault of one referee must cost neither rows nor other cards
                 self.broken.append(f"{run.title}: no card\n{traceback.format_exc()}")
         if self.journal is not None:
@@ -130,10 +157,10 @@ class Controller:
         return bool(self._rows) or not self._journal_runs <= set(self.arena.runs)
 
     def _runs(self) -> Iterator[Run]:
-        wanted = {slot.run for slot in self.selected} | {slot.run for slot in self._rows}
+        wanted = {slot.run for slot in self.selected}
         yield from (run for key, run in self.arena.runs.items() if key in wanted)
 
-    def _conclude(self, run: Run, elapsed: float) -> Outcome:
+    def _conclude(self, run: Run) -> Outcome:
         selected = sorted(slot for slot in self.selected if slot.run == run.key)
         payloads = self._take(run, selected)
         rows = [payload["row"] for payload in payloads]
@@ -141,7 +168,7 @@ class Controller:
         trouble = [line for payload in payloads for line in payload.get("faults", ())]
         complete = len(rows) == len(selected)
         report = run.referee.score(rows, statistics)
-        facts = self._facts(run, selected, elapsed, complete, trouble)
+        facts = self._facts(run, selected, complete, trouble)
         provenance = {
             "method": None if run.method_dir is None else git_provenance(run.method_dir),
             "suite": git_provenance(run.suite.path),
@@ -156,7 +183,7 @@ class Controller:
         outcome.missed.extend(missed_gates(card, self.arena.settings.fail_under))
         outcome.missed.extend(_unknown_metrics(set(report.directions), rows))
         outcome.card = seal(card)
-        stem = f"{self._started:%Y%m%dT%H%M}-{run.suite.id}-{run.contestant.identity.name}"
+        stem = f"{self._started:%Y%m%dT%H%M}-{run.suite.id}-{run.contestant.identity.label}"
         try:
             outcome.path = write_card(outcome.card, self.arena.settings.output_dir, stem)
         except ArenaError as error:
@@ -174,7 +201,6 @@ class Controller:
         self,
         run: Run,
         selected: Sequence[Slot],
-        elapsed: float,
         complete: bool,
         notes: Sequence[str],
     ) -> RunFacts:
@@ -194,7 +220,7 @@ class Controller:
             if every is None
             else tuple(run.cases[s.position].id for s in sorted(every) if s.run == run.key),
             started=self._started,
-            elapsed_seconds=round(elapsed, 3),
+            elapsed_seconds=round(self._elapsed.get(run.key, 0.0), 3),
             complete=complete,
             interrupted=self.interrupted,
             shard=settings.shard,
@@ -204,6 +230,12 @@ class Controller:
             worker_count=self._workers,
             notes=tuple(notes),
         )
+
+
+def _worked(line: str) -> float:
+    """Return the seconds at the head of a journal line."""
+    head = f'{{"{_WORKED}":'
+    return float(line[len(head) : line.index(",")]) if line.startswith(head) else 0.0
 
 
 def _relative(path: Path | None, root: Path) -> Path | None:

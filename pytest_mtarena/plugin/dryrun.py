@@ -35,8 +35,13 @@ class DryRun:
                 run = self._arena.runs[key]
                 terminal.write_line(
                     printable(
-                        f"would run   {run.title} ({count} entries) = {calls[key]} calls, "
+                        f"would run   {run.title} ({_number(count, 'entry', 'entries')}) = "
+                        f"{_number(calls[key], 'call', 'calls')}, "
                         f"{self._arena.share} at once"
                     )
                 )
         return True
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

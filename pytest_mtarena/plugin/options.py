@@ -63,7 +63,7 @@ def parse_limit(text: str) -> tuple[str, float]:
     name, equals, number = text.partition("=")
     value = _number(number)
     if not equals or not name.strip() or value is None:
-        raise argparse.ArgumentTypeError(f"takes METRIC=VALUE, such as chrf=45, not {text!r}")
+        raise argparse.ArgumentTypeError(f"takes METRIC=VALUE, such as bleu=30, not {text!r}")
     return name.strip(), value
 
 

@@ -156,8 +156,10 @@ class Performer:
         if number in self._taken:  # the item runs again: pytest-rerunfailures
             return self._again(item)
         self._run_ahead(number)
+        attempts = self.runahead.take(number)
+        # Only now: an item that is stopped while it waits leaves the answer to its batch mates.
         self._taken.add(number)
-        self._grade(self._sent[number], self.runahead.take(number))
+        self._grade(self._sent[number], attempts)
         return self._graded.pop(slot)
 
     def _run_ahead(self, needed: int) -> None:

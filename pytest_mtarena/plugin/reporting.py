@@ -64,6 +64,11 @@ class Reporting:
                         raise pytest.UsageError(
                             f"{flag} {name}: there is no such score (there are: {have})"
                         )
+                    if known[name] == "target":
+                        raise pytest.UsageError(
+                            f"{flag} {name}: it is best at a target, so no limit on one side "
+                            "can say how good it is"
+                        )
 
     def pytest_report_header(self) -> list[str]:
         """Say who is evaluated on what, and how."""
