@@ -5,7 +5,6 @@ It lives in the process that reports (the only one, or xdist's controller), neve
 
 from __future__ import annotations
 
-import json
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,8 +20,10 @@ from pytest_mtarena.card.seal import seal
 from pytest_mtarena.card.store import write_card
 from pytest_mtarena.errors import ArenaError
 from pytest_mtarena.plugin.arena import Arena, Run
+from pytest_mtarena.referee.stats.rows import StatisticsRows
 from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.journal import Journal, read_header
+from pytest_mtarena.run.rows import RowStore
 
 _WORKED = "worked"
 """Key of a journal line: the seconds that were worked on its run until then."""
@@ -56,7 +57,7 @@ class Controller:
         """What is selected before sharding; None without shards."""
         self.peaks: dict[str, int] = {}
         self._workers = workers
-        self._rows: dict[Slot, str] = {}
+        self._rows = RowStore()
         self._journal_runs: set[str] = set()
         """The runs of the journal that is gone on with; empty without one."""
         self._faults: dict[str, list[str]] = {}
@@ -81,10 +82,10 @@ class Controller:
 
     # -- rows -------------------------------------------------------------------------------
 
-    def restore(self, rows: Iterable[tuple[Slot, str]]) -> None:
+    def restore(self, rows: Iterable[tuple[Slot, str, int]]) -> None:
         """Take rows of an earlier journal, and go on with that journal even if no row is new."""
-        for slot, line in rows:
-            self._rows[slot] = line
+        for slot, line, offset in rows:
+            self._rows.put(slot, line, offset)
             self._elapsed[slot.run] = max(self._elapsed.get(slot.run, 0.0), _worked(line))
         self._before = dict(self._elapsed)
         resume = self.arena.settings.resume
@@ -101,14 +102,15 @@ class Controller:
         line = f'{{"{_WORKED}":{worked:.3f},{payload[1:]}'
         if self.journal is None:
             self._open_journal()
+        offset = None
         if self.journal is not None:
-            self.journal.append(line)
+            offset = self.journal.append(line)
             if self.journal.fault is not None and not self.trouble:
                 self.trouble.append(
                     f"the journal {self.journal.path} cannot be written "
                     f"({self.journal.fault.strerror}): an interrupted run will not be resumable"
                 )
-        self._rows[slot] = line
+        self._rows.put(slot, line, offset)
 
     def _open_journal(self) -> None:
         resume = self.arena.settings.resume
@@ -154,7 +156,7 @@ class Controller:
 
     def _journal_holds_more(self) -> bool:
         """Say whether the journal has rows, or runs, that no card of this session holds."""
-        return bool(self._rows) or not self._journal_runs <= set(self.arena.runs)
+        return len(self._rows) > 0 or not self._journal_runs <= set(self.arena.runs)
 
     def _runs(self) -> Iterator[Run]:
         wanted = {slot.run for slot in self.selected}
@@ -162,10 +164,13 @@ class Controller:
 
     def _conclude(self, run: Run) -> Outcome:
         selected = sorted(slot for slot in self.selected if slot.run == run.key)
-        payloads = self._take(run, selected)
-        rows = [payload["row"] for payload in payloads]
-        statistics = [payload["statistics"] for payload in payloads]
-        trouble = [line for payload in payloads for line in payload.get("faults", ())]
+        rows: list[dict[str, Any]] = []
+        statistics = StatisticsRows()
+        trouble: list[str] = []
+        for payload in self._rows.take(selected, self.journal):
+            rows.append(payload["row"])
+            statistics.append(payload["statistics"])
+            trouble += payload.get("faults", ())
         complete = len(rows) == len(selected)
         report = run.referee.score(rows, statistics)
         facts = self._facts(run, selected, complete, trouble)
@@ -189,13 +194,6 @@ class Controller:
         except ArenaError as error:
             outcome.missed.append(f"the card could not be written: {error}")
         return outcome
-
-    def _take(self, run: Run, selected: Sequence[Slot]) -> list[dict[str, Any]]:
-        """Return the payloads of a run in canonical order, and let go of their text."""
-        texts = [text for slot in selected if (text := self._rows.pop(slot, None)) is not None]
-        # One parse for all: equal keys of all rows become one string in memory.
-        parsed: list[dict[str, Any]] = json.loads("[" + ",".join(texts) + "]")
-        return parsed
 
     def _facts(
         self,

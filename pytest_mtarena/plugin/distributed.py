@@ -16,7 +16,7 @@ import pytest
 from pytest_mtarena.plugin.arena import Arena
 from pytest_mtarena.plugin.controller import Controller
 from pytest_mtarena.plugin.performing import SELECTION
-from pytest_mtarena.plugin.ship import PAYLOAD, SLOT, unpack
+from pytest_mtarena.plugin.ship import PAYLOAD, unpack
 from pytest_mtarena.run.batches import Slot, cut_batches
 from pytest_mtarena.run.flight import Verdicts, read_in_flight
 
@@ -64,7 +64,7 @@ class Distributed:
         """Take a row off its report, and let go of its text there."""
         payload = report.__dict__.pop(PAYLOAD, None)
         if payload is not None:
-            self._controller.record(Slot(*report.__dict__.pop(SLOT)), unpack(payload))
+            self._controller.record(self._slots[report.nodeid], unpack(payload))
 
     @pytest.hookimpl(tryfirst=True, optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:

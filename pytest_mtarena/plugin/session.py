@@ -72,7 +72,7 @@ def _activate(config: pytest.Config) -> None:
         manager.register(Shipping(spool, verbose), "mtarena-shipping")
         performing = Performing(
             arena,
-            done=lambda: [slot for slot, _ in _kept(arena)],
+            done=lambda: [slot for slot, _, _ in _kept(arena)],
             spool=spool,
             worker=workerinput["workerid"],
         )
@@ -98,7 +98,7 @@ def _activate(config: pytest.Config) -> None:
     def done() -> Iterable[Slot]:
         kept = list(_kept(arena))
         controller.restore(kept)
-        return [slot for slot, _ in kept]
+        return [slot for slot, _, _ in kept]
 
     performing = Performing(arena, done=done, on_selected=learn, on_row=controller.record)
     if verbose:
@@ -136,7 +136,7 @@ class _Peaks:
             self._controller.peaks = self._performing.performer.runahead.peak_in_flight
 
 
-def _kept(arena: Arena) -> Iterable[tuple[Slot, str]]:
+def _kept(arena: Arena) -> Iterable[tuple[Slot, str, int]]:
     """Yield the rows of the journal to go on with that need no second attempt."""
     path = arena.settings.resume
     if path is None:
@@ -153,12 +153,16 @@ def _kept(arena: Arena) -> Iterable[tuple[Slot, str]]:
                     f"--mt-resume {path} belongs to another setup: "
                     f"{name} {there[key].get(name)} there, {value} here"
                 )
-    rows: dict[Slot, tuple[str, str]] = {}
-    for text, payload in read_rows(path):
-        rows[Slot(payload["run"], payload["index"])] = (text, payload["row"]["status"])
-    for slot, (text, status) in rows.items():
-        if status not in RETRIED and slot.run in arena.runs:
-            yield slot, text
+    rows: dict[Slot, tuple[str, int]] = {}
+    for offset, text, payload in read_rows(path):
+        slot = Slot(payload["run"], payload["index"])
+        if payload["row"]["status"] in RETRIED:
+            rows.pop(slot, None)
+        else:
+            rows[slot] = (text, offset)
+    for slot, (text, offset) in rows.items():
+        if slot.run in arena.runs:
+            yield slot, text, offset
 
 
 def _set_paths(config: pytest.Config) -> None:

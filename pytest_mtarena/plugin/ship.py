@@ -20,7 +20,6 @@ from pytest_mtarena.plugin.items import CaseItem
 from pytest_mtarena.run.batches import Slot
 
 PAYLOAD = "mtarena_payload"
-SLOT = "mtarena_slot"
 WORDS = "mtarena_words"
 MAX_INLINE = 256 * 1024
 
@@ -60,7 +59,6 @@ class Shipping:
             payload, item.payload = item.payload, None
             if self._spool is not None and len(payload) > MAX_INLINE:
                 payload = put_aside(self._spool, payload)
-            setattr(report, SLOT, list(item.slot))
             setattr(report, PAYLOAD, payload)
         return report
 

@@ -91,7 +91,6 @@ def make_report(
         raise ValueError(f"{len(statistics)} statistics for {len(rows)} rows")
     places = [i for i, row in enumerate(rows) if is_counted(row)]
     counted = [rows[i] for i in places]
-    given = None if statistics is None else [statistics[i] for i in places]
     stored = [
         name
         for name in stored_metrics(counted)
@@ -99,7 +98,7 @@ def make_report(
         and name not in RESERVED
         and (scoring.metrics is None or name in scoring.metrics)
     ]
-    table = make_table(counted, given, metrics, scoring.normalization, stored=stored)
+    table = make_table(counted, statistics, places, metrics, scoring.normalization, stored=stored)
     availability = {
         key: f"needs the metric {what}, not part of this version" for key, what in PLANNED.items()
     }

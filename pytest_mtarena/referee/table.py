@@ -15,6 +15,7 @@ from pytest_mtarena.referee.judging import judge
 from pytest_mtarena.referee.metrics.base import mean_metric
 from pytest_mtarena.referee.metrics.builtin import IDS
 from pytest_mtarena.referee.normalization import Normalization
+from pytest_mtarena.referee.stats.rows import StatisticsRows
 
 _CHUNK = 256
 
@@ -36,6 +37,7 @@ class Table:
 def make_table(
     rows: Sequence[Mapping[str, Json]],
     given: Sequence[Given] | None,
+    places: Sequence[int],
     metrics: Mapping[str, Metric],
     form: Normalization,
     *,
@@ -43,19 +45,19 @@ def make_table(
 ) -> Table:
     """Return the statistics of counted rows: those given, else computed again from the texts.
 
-    A row without the statistics of a built-in metric is computed again.
+    ``places`` are the places of the rows in ``given``. A row without the statistics of a built-in
+    metric is computed again.
     """
-    needed = [name for name in metrics if name in IDS]
     if given is None:
         todo = list(range(len(rows)))
+        known = StatisticsRows([{}] * len(rows))
+        places = todo
     else:
-        todo = [i for i, one in enumerate(given) if any(name not in one for name in needed)]
-    known = [{}] * len(rows) if given is None else given
-    again = set(todo)
-    statistics: dict[str, Statistics] = {}
+        known = given if isinstance(given, StatisticsRows) else StatisticsRows(given)
+        todo = known.lacking([name for name in metrics if name in IDS], places)
+    statistics = {name: known.table(name, places) for name in metrics}
     for name in metrics:
-        held = {i: one[name] for i, one in enumerate(known) if i not in again and name in one}
-        statistics[name] = _filled(len(rows), held)
+        statistics[name][todo] = np.nan
     for start in range(0, len(todo), _CHUNK):
         chunk = todo[start : start + _CHUNK]
         inputs = [row_input(rows[i], form) for i in chunk]

@@ -26,12 +26,13 @@ class Journal:
         self.path = path
         self.fault: OSError | None = None
         self._descriptor = descriptor
+        self._end = os.fstat(descriptor).st_size
 
     @classmethod
     def create(cls, path: Path, header: Mapping[str, Any]) -> Journal:
         """Create a journal; raises OSError when that is impossible."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL
         journal = cls(path, os.open(path, flags, 0o644))
         journal.append(json.dumps({"journal": FORMAT, **header}))
         return journal
@@ -43,16 +44,26 @@ class Journal:
         os.ftruncate(descriptor, _whole(path))
         return cls(path, descriptor)
 
-    def append(self, line: str) -> None:
-        """Write one line at once. After a failure nothing more is tried."""
+    def append(self, line: str) -> int | None:
+        """Write one line of ASCII at once; return where it stands, None if it was not written.
+
+        After a failure nothing more is tried.
+        """
         if self.fault is not None:
-            return
-        data = line.encode("utf-8", "backslashreplace") + b"\n"
+            return None
+        start, data = self._end, line.encode("ascii") + b"\n"
         try:
             while data:
-                data = data[os.write(self._descriptor, data) :]
+                written = os.write(self._descriptor, data)
+                data, self._end = data[written:], self._end + written
         except OSError as error:
             self.fault = error
+            return None
+        return start
+
+    def read(self, offset: int, length: int) -> str:
+        """Return a line again."""
+        return os.pread(self._descriptor, length, offset).decode("ascii")
 
     def close(self) -> None:
         """Close the file."""
@@ -75,20 +86,24 @@ def read_header(path: Path) -> dict[str, Any]:
     return header
 
 
-def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each whole line after the header, as text and parsed; a torn last line is ignored."""
+def read_rows(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield each whole line after the header: where it stands, as text, and parsed.
+
+    A torn last line is ignored.
+    """
     with path.open("rb") as file:
-        file.readline()
+        offset = len(file.readline())
         for number, raw in enumerate(file, start=2):
             if not raw.endswith(b"\n"):
                 return
             try:
-                yield raw[:-1].decode("utf-8"), json.loads(raw)
+                yield offset, raw[:-1].decode("ascii"), json.loads(raw)
             except ValueError as error:
                 raise ResumeError(
                     f"--mt-resume {path}:{number}: a damaged line inside the journal; "
                     "delete that line to run its entry again"
                 ) from error
+            offset += len(raw)
 
 
 def _whole(path: Path) -> int:

@@ -20,18 +20,18 @@ def journal(tmp_path):
 
 def test_what_was_written_is_read(journal):
     assert read_header(journal)["setups"] == {"k": 1}
-    assert [row["index"] for _, row in read_rows(journal)] == [0, 1]
+    assert [row["index"] for *_, row in read_rows(journal)] == [0, 1]
 
 
 @pytest.mark.parametrize("torn", ['{"ind', '{"index": 2}'])
 def test_a_torn_last_line_is_ignored_and_cut_off_before_going_on(journal, torn):
     with journal.open("a") as file:
         file.write(torn)
-    assert [row["index"] for _, row in read_rows(journal)] == [0, 1]
+    assert [row["index"] for *_, row in read_rows(journal)] == [0, 1]
     again = Journal.reopen(journal)
     again.append(json.dumps({"index": 3}))
     again.close()
-    assert [row["index"] for _, row in read_rows(journal)] == [0, 1, 3]
+    assert [row["index"] for *_, row in read_rows(journal)] == [0, 1, 3]
 
 
 def test_a_damaged_line_inside_is_named(journal):

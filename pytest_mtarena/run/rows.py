@@ -1,0 +1,70 @@
+"""The rows of a session: on disk in the journal, in memory only where each one stands.
+
+A row that could not be written down (a full disk, no journal) is kept in memory instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pytest_mtarena.run.batches import Slot
+from pytest_mtarena.run.journal import Journal
+
+_CHUNK = 1000
+_LENGTH_BITS = 26
+_EMPTY: dict[type, Any] = {dict: {}, list: []}
+"""Shared by all rows: most rows have half a dozen empty containers."""
+
+
+class RowStore:
+    """Where the last row of each slot stands."""
+
+    def __init__(self) -> None:
+        self._where: dict[Slot, int | str] = {}
+
+    def put(self, slot: Slot, line: str, offset: int | None) -> None:
+        """Remember a row: at ``offset`` of the journal, or itself when that is None."""
+        length = len(line)  # lines are ASCII: a character is a byte
+        if offset is None or length >> _LENGTH_BITS:
+            self._where[slot] = line
+        else:
+            self._where[slot] = offset << _LENGTH_BITS | length
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def __contains__(self, slot: Slot) -> bool:
+        return slot in self._where
+
+    def take(self, slots: Sequence[Slot], journal: Journal | None) -> Iterator[dict[str, Any]]:
+        """Yield the rows of these slots that are there, parsed, and forget them.
+
+        Raises OSError or ValueError when the journal is no longer what was written.
+        """
+        for start in range(0, len(slots), _CHUNK):
+            lines = [
+                self._line(where, journal)
+                for slot in slots[start : start + _CHUNK]
+                if (where := self._where.pop(slot, None)) is not None
+            ]
+            # One parse for many: their equal keys become one string in memory.
+            for payload in json.loads("[" + ",".join(lines) + "]"):
+                _slim(payload["row"])
+                yield payload
+
+    def _line(self, where: int | str, journal: Journal | None) -> str:
+        if isinstance(where, str):
+            return where
+        assert journal is not None
+        return journal.read(where >> _LENGTH_BITS, where & ((1 << _LENGTH_BITS) - 1))
+
+
+def _slim(row: dict[str, Any]) -> None:
+    """Let a row share what is equal in every row."""
+    for key, value in row.items():
+        if not value and type(value) in _EMPTY:
+            row[key] = _EMPTY[type(value)]
+    if row.get("raw_predicted") == row.get("predicted"):
+        row["raw_predicted"] = row.get("predicted")
