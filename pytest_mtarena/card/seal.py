@@ -18,7 +18,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pytest_mtarena.card.canonical import jcs_chunks, legacy_chunks, plain
+from pytest_mtarena.card.canonical import ROWS, jcs_chunks, legacy_chunks, plain
 from pytest_mtarena.errors import CardError
 from pytest_mtarena.records import Json
 
@@ -28,12 +28,15 @@ DIGEST_ALG = "sha256 of RFC 8785 (JCS) of the card without run_card_hash and run
 _OWN = frozenset({"run_card_hash", "run_card_digest"})
 
 
-def seal(card: Mapping[str, Json]) -> dict[str, Any]:
+def seal(card: Mapping[str, Json], *, rows_are_plain: bool = False) -> dict[str, Any]:
     """Return the card, in plain form, with both hashes set; ``run_card_hash`` comes last.
 
-    Raises CardError for anything in it that is not JSON.
+    ``rows_are_plain`` spares a second look at the rows of a card that was just assembled. Raises
+    CardError for anything in it that is not JSON.
     """
-    sealed: dict[str, Any] = {k: v for k, v in plain(card).items() if k not in _OWN}
+    own = {ROWS, *_OWN} if rows_are_plain else _OWN
+    even = plain({k: v for k, v in card.items() if k not in own})
+    sealed: dict[str, Any] = {k: even.get(k, card[k]) for k in card if k not in _OWN}
     sealed["run_card_hash_alg"] = HASH_ALG
     sealed["run_card_digest_alg"] = DIGEST_ALG
     sealed["run_card_digest"] = digest_of(sealed)

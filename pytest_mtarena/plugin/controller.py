@@ -5,6 +5,7 @@ It lives in the process that reports (the only one, or xdist's controller), neve
 
 from __future__ import annotations
 
+import gc
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -135,6 +136,15 @@ class Controller:
 
     def finish(self) -> None:
         """Make a card of every run that has selected cases."""
+        collecting = gc.isenabled()
+        gc.disable()  # rows by the thousand and no garbage among them
+        try:
+            self._finish()
+        finally:
+            if collecting:
+                gc.enable()
+
+    def _finish(self) -> None:
         for run in self._runs():
             try:
                 self.outcomes.append(self._conclude(run))
@@ -187,7 +197,7 @@ class Controller:
         outcome.missed.extend(trouble)
         outcome.missed.extend(missed_gates(card, self.arena.settings.fail_under))
         outcome.missed.extend(_unknown_metrics(set(report.directions), rows))
-        outcome.card = seal(card)
+        outcome.card = seal(card, rows_are_plain=True)
         stem = f"{self._started:%Y%m%dT%H%M}-{run.suite.id}-{run.contestant.identity.label}"
         try:
             outcome.path = write_card(outcome.card, self.arena.settings.output_dir, stem)

@@ -43,6 +43,7 @@ class Performing:
         self._before_shard: set[Slot] | None = None
         self._interrupted = False
         self.performer: Performer | None = None
+        self._thresholds = gc.get_threshold()
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(
@@ -77,10 +78,12 @@ class Performing:
             record=self._on_row,
         )
         session.config.stash[performer_key] = self.performer
-        # The items live until the end: looking through them again and again for garbage costs a
-        # tenth of a large session.
+        # Items and reports live until the end: looking through them again and again for garbage
+        # costs a tenth of a large session.
         gc.collect()
         gc.freeze()
+        self._thresholds = gc.get_threshold()
+        gc.set_threshold(max(50_000, self._thresholds[0]), *self._thresholds[1:])
 
     def _tell(self, session: pytest.Session) -> None:
         selected = {item.slot for item in session.items if isinstance(item, CaseItem)}
@@ -105,3 +108,4 @@ class Performing:
                 self._on_row(slot, payload)
         self.performer.close()
         gc.unfreeze()
+        gc.set_threshold(*self._thresholds)

@@ -19,6 +19,17 @@ from pytest_mtarena.suites.corpus import missing_ids, why_empty
 from pytest_mtarena.text import printable
 
 
+class Wording:
+    """Shows the score behind a passed item; registered under ``-v`` only."""
+
+    def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
+        """Say ``PASSED chrF++ 71.3``."""
+        words = getattr(report, WORDS, None)
+        if words is None or report.when != "call" or not report.passed:
+            return None
+        return "passed", ".", f"PASSED {printable(words)}"
+
+
 class Reporting:
     """The hooks of the process that reports: the only one, or xdist's controller."""
 
@@ -103,20 +114,11 @@ class Reporting:
             return f"{self._arena.share} at once in each of {self._workers} workers"
         return f"{self._arena.share} at once"
 
-    # -- the run ----------------------------------------------------------------------------
-
-    def pytest_report_teststatus(self, report: Any, config: pytest.Config) -> Any:
-        """Show the score behind a passed item under ``-v``."""
-        words = getattr(report, WORDS, None)
-        if words is None or report.when != "call" or not report.passed:
-            return None
-        return "passed", ".", f"PASSED {printable(words)}"
+    # -- the end --------------------------------------------------------------------------
 
     def pytest_keyboard_interrupt(self) -> None:
         """Remember it for the card."""
         self._controller.interrupted = True
-
-    # -- the end ----------------------------------------------------------------------------
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

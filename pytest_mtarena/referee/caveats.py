@@ -43,13 +43,14 @@ def caveats(
     scores: Mapping[str, Json],
     tokenization: Tokenization,
     cut_ids: Sequence[str],
+    copies: tuple[Sequence[str], int],
 ) -> list[str]:
     """Return the caveats of a run, the gravest first."""
     said = [row for row in counted if row["status"] == "ok" and not is_blank(row.get("predicted"))]
     lines = [
         *_errors(counted),
         *_repeated(said),
-        *_copies(counted),
+        *_copies(copies),
         *_placeholders(said),
         *_lengths(said),
         *_bleu(table, scores, tokenization),
@@ -72,14 +73,10 @@ def caveats(
     return lines
 
 
-def count_copies(counted: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
-    """Count outputs that equal their source, among entries where no reference does.
-
-    Compared after NFC without white space around; ``rate`` is null when no entry is eligible.
-    """
-    copies, eligible = _copied(counted)
-    rate = round(len(copies) / eligible, 4) if eligible else None
-    return {"count": len(copies), "eligible": eligible, "rate": rate}
+def count_copies(ids: Sequence[str], eligible: int) -> dict[str, Json]:
+    """Return the counts of ``find_copies``; ``rate`` is null when no entry is eligible."""
+    rate = round(len(ids) / eligible, 4) if eligible else None
+    return {"count": len(ids), "eligible": eligible, "rate": rate}
 
 
 def placeholders(text: str) -> Counter[str]:
@@ -104,7 +101,12 @@ def _number(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
-def _copied(counted: Sequence[Mapping[str, Json]]) -> tuple[list[str], int]:
+def find_copies(counted: Sequence[Mapping[str, Json]]) -> tuple[list[str], int]:
+    """Return the ids of outputs that equal their source, and how many entries could.
+
+    Those are the entries of which no reference equals the source. Compared after NFC without
+    white space around.
+    """
     copies, eligible = [], 0
     for row in counted:
         source = _key(row.get("source"))
@@ -116,8 +118,8 @@ def _copied(counted: Sequence[Mapping[str, Json]]) -> tuple[list[str], int]:
     return copies, eligible
 
 
-def _copies(counted: Sequence[Mapping[str, Json]]) -> list[str]:
-    copies, eligible = _copied(counted)
+def _copies(found: tuple[Sequence[str], int]) -> list[str]:
+    copies, eligible = found
     if not copies:
         return []
     what = "output equals its source" if len(copies) == 1 else "outputs equal their source"

@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_mtarena.protocols import Metric, MetricDirection, Report
 from pytest_mtarena.records import Json, Scoring
-from pytest_mtarena.referee.caveats import caveats, count_copies
+from pytest_mtarena.referee.caveats import caveats, count_copies, find_copies
 from pytest_mtarena.referee.inputs import is_counted, row_input, row_references
 from pytest_mtarena.referee.judging import total, was_cut
 from pytest_mtarena.referee.metrics.base import NO_VALUE, present
@@ -109,7 +109,8 @@ def make_report(
         if _long(row) and was_cut(row_input(row, scoring.normalization), metrics)
     ]
     scores["n_cut"] = len(cut_ids)
-    scores["source_copies"] = count_copies(counted)
+    copies = find_copies(counted)
+    scores["source_copies"] = count_copies(*copies)
     scores.update(_corpus_scores(table, availability))
     for key in PLANNED:
         scores[key] = None
@@ -125,7 +126,7 @@ def make_report(
         signatures=_signatures(counted, table, scoring, tokenization),
         directions={name: direction_of(table.metrics[name]) for name in table.metrics},
         headline=HEADLINE if HEADLINE in metrics else next(iter(present_keys), None),
-        caveats=caveats(counted, table, scores, tokenization, cut_ids),
+        caveats=caveats(counted, table, scores, tokenization, cut_ids, copies),
         stored=table.stored,
     )
 
