@@ -58,6 +58,8 @@ def main() -> None:
         suite = write_suite(directory, n)
         method = write_method(directory, COPY)
         ours = [*PYTEST, suite.name, f"--mt-method={method}"]
+        asked = measure(["-m", "pytest", "--help"], directory)
+        unasked = measure(["-m", "pytest", "--help", "-p", "no:mtarena"], directory)
         start = measure([*PYTEST, "one.jsonl", f"--mt-method={method}"], directory)
         functions = measure([*PYTEST, "test_functions.py"], directory)
         bare = measure([*PYTEST, "suite.jsonl"], directory / "bare")
@@ -78,6 +80,7 @@ def main() -> None:
             f"{title:24} {found.cpu:11.2f} {found.wall:8.2f} {n / found.wall:8.0f} "
             f"{found.rss:7.0f} {over:10.0f}"
         )
+    print(f"pytest --help: {asked.cpu:.2f} s CPU, without the plugin {unasked.cpu:.2f} s")
     print(f"one item, the plugin's start-up: {start.cpu:.2f} s CPU")
     print(f"items/s against parametrised functions: {_ratio(functions, off):.2f} x")
 

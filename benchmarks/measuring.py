@@ -63,38 +63,18 @@ INI = "[pytest]\nasyncio_default_fixture_loop_scope = function\n"
 
 
 def write_suite(directory: Path, count: int, name: str = "suite.jsonl") -> Path:
-    """Write a suite of ``count`` entries of about 15 words each."""
+    """Write a suite of ``count`` entries of 16 words; references differ in a third of them."""
     path = directory / name
-    words = [
-        "the",
-        "river",
-        "rose",
-        "during",
-        "a",
-        "cold",
-        "night",
-        "and",
-        "people",
-        "of",
-        "this",
-        "old",
-        "town",
-        "carried",
-        "lamps",
-        "from",
-        "house",
-        "to",
-        "house",
-        "until",
-        "morning",
-        "came",
-    ]
+    text = "the river rose in a cold night and people of this old town carried lamps until morning"
+    words = text.split()
     with path.open("w", encoding="utf-8") as file:
         for index in range(count):
             picked = [words[(index * 7 + k * (1 + index % 5)) % len(words)] for k in range(15)]
-            source = f"{index} " + " ".join(picked)
-            reference = f"{index} " + " ".join(reversed(picked))
-            file.write(f'{{"id": "e{index}", "src": "{source}", "ref": "{reference}"}}\n')
+            changed = [
+                w if k % 3 else words[(index + k) % len(words)] for k, w in enumerate(picked)
+            ]
+            source, reference = " ".join(picked), " ".join(changed)
+            file.write(f'{{"id": "e{index}", "src": "{index} {source}", "ref": "{reference}"}}\n')
     return path
 
 
