@@ -26,13 +26,13 @@ class MethodContestant:
         *,
         home: Path | None = None,
         function: str = "translate",
-        on_fault: Callable[[str], None] | None = None,
+        on_fault: Callable[[Sequence[Entry], str], None] | None = None,
     ) -> None:
         self.identity = identity
         self.faults: list[str] = []
         """What went wrong and belongs to no entry, one line each."""
         self.on_fault = on_fault
-        """Called with each line of ``faults`` as it comes."""
+        """Called with the batch and each line of ``faults`` as it comes, before the answer."""
         self._translate = translate
         self._home = home
         self._function = function
@@ -52,15 +52,15 @@ class MethodContestant:
                 fault = describe(error, self._home)
             else:
                 for line in exchange.faults:
-                    self._report(f"{self.identity.name}: {line}")
+                    self._report(entries, f"{self.identity.name}: {line}")
                 return list(exchange.attempts)
         failure = Failure(kind="exception", message=fault.message, traceback=fault.traceback)
         return [Attempt(id=entry["id"], failure=failure) for entry in entries]
 
-    def _report(self, line: str) -> None:
+    def _report(self, entries: Sequence[Entry], line: str) -> None:
         self.faults.append(line)
         if self.on_fault is not None:
-            self.on_fault(line)
+            self.on_fault(entries, line)
 
 
 def fresh(value: Json) -> Json:

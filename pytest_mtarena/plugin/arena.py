@@ -175,7 +175,7 @@ class Arena:
 
     def slots_of(self, file_nodeid: str) -> dict[str, Slot]:
         """Return the slot of every node id of a file: the controller has only node ids."""
-        path = Path(self.config.rootpath, file_nodeid)
+        path = file_path(file_nodeid, self.config.rootpath)
         return {
             item_nodeid(file_nodeid, run, case, self.several): Slot(run.key, case.index)
             for run in self.runs_of(path, file_nodeid)
@@ -211,6 +211,23 @@ class Arena:
             if suite is not None:
                 suites.append(suite)
         return suites
+
+
+def file_nodeid(path: Path, root: Path) -> str:
+    """Return the node id of a suite file: its path from the root directory, ``..`` included.
+
+    pytest's own is empty for every file outside the root directory, so that two of them could
+    not be told apart.
+    """
+    try:
+        return Path(os.path.relpath(path, root)).as_posix()
+    except ValueError:  # another drive of Windows
+        return path.as_posix()
+
+
+def file_path(file_nodeid: str, root: Path) -> Path:
+    """Return the path of a suite file by its node id."""
+    return Path(os.path.abspath(Path(root, file_nodeid)))
 
 
 def item_nodeid(file_nodeid: str, run: Run, case: Case, several: bool) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_mtarena.errors import ArenaError
-from pytest_mtarena.plugin.arena import Arena, Run, item_name
+from pytest_mtarena.plugin.arena import Arena, Run, file_nodeid, item_name
 from pytest_mtarena.plugin.items import CaseItem
 from pytest_mtarena.plugin.names import node_name
 
@@ -72,6 +72,7 @@ class Collecting:
         """Take files that a kind of case recognises."""
         if not self._arena.recognises(file_path):
             return None
-        collector: Any = SuiteFile.from_parent(parent, path=file_path)
+        nodeid = file_nodeid(file_path, parent.config.rootpath)
+        collector: Any = SuiteFile.from_parent(parent, path=file_path, nodeid=nodeid)
         collector.arena = self._arena
         return collector  # type: ignore[no-any-return]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mtarena.plugin.arena import Arena
+from pytest_mtarena.plugin.arena import Arena, file_path
 from pytest_mtarena.plugin.controller import Controller
 from pytest_mtarena.plugin.performing import SELECTION
 from pytest_mtarena.plugin.ship import PAYLOAD, unpack
@@ -52,7 +52,7 @@ class Distributed:
             file = nodeid.partition("::")[0]
             if file not in self._files:
                 self._files.add(file)
-                if self._arena.recognises(Path(self._arena.config.rootpath, file)):
+                if self._arena.recognises(file_path(file, self._arena.config.rootpath)):
                     self._slots.update(self._arena.slots_of(file))
         self._controller.selected = {self._slots[i] for i in ids if i in self._slots}
         with contextlib.suppress(FileNotFoundError):

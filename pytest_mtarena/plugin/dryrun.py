@@ -26,8 +26,9 @@ class DryRun:
             raise session.Interrupted(f"{session.testsfailed} errors during collection")
         terminal: Any = session.config.pluginmanager.get_plugin("terminalreporter")
         items = [item for item in session.items if isinstance(item, CaseItem)]
-        batches = cut_batches((item.slot for item in items), self._arena.settings.batch_size)
-        entries = Counter(item.slot.run for item in items)
+        slots = {item.slot: None for item in items}
+        batches = cut_batches(slots, self._arena.settings.batch_size)
+        entries = Counter(slot.run for slot in slots)
         calls = Counter(batch[0].run for batch in batches)
         if terminal is not None:
             terminal.write_line("")

@@ -6,6 +6,7 @@ the whole batch at once. The run-ahead is handed public entries only.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from pytest_mtarena.plugin.arena import Arena, Run
 from pytest_mtarena.plugin.items import CaseFailed, CaseItem
 from pytest_mtarena.plugin.lookahead import make_lookahead
 from pytest_mtarena.plugin.ship import pack
-from pytest_mtarena.protocols import public_entry
+from pytest_mtarena.protocols import Entry, public_entry
 from pytest_mtarena.records import NO_REFERENCE, Attempt, Case, Failure, Grade
 from pytest_mtarena.run.batches import Slot, cut_batches
 from pytest_mtarena.run.flight import FlightLog, Verdicts
@@ -53,7 +54,8 @@ class Performer:
         self._done = frozenset(done)
         self._window = 2 * arena.share
         self._lookahead = make_lookahead(session.config, session.items)
-        slots = [item.slot for item in session.items if isinstance(item, CaseItem)]
+        # A set: --keep-duplicates makes two items of one case, which is sent once.
+        slots = {item.slot for item in session.items if isinstance(item, CaseItem)}
         self._batches = cut_batches(slots, settings.batch_size)
         self._number = {
             slot: number for number, batch in enumerate(self._batches) for slot in batch
@@ -61,7 +63,12 @@ class Performer:
         self._sent: dict[int, list[Slot]] = {}
         self._taken: set[int] = set()
         self._graded: dict[Slot, Graded] = {}
-        self._faults: list[str] = []
+        self._heard: deque[tuple[Sequence[Entry], str]] = deque()
+        """Faults as the loop's thread tells them: the batch, and what was wrong with it."""
+        self._run_of: dict[int, str] = {}
+        """Batch, by the id of its list of entries, to its run."""
+        self._faults: dict[str, list[str]] = {}
+        """Run to the faults that no row has carried yet."""
         self._flight: FlightLog | None = None
         self._verdicts: Verdicts | None = None
         if spool is not None and worker is not None:
@@ -76,7 +83,7 @@ class Performer:
             inner: Any = contestant
             while inner is not None:  # a contestant may be wrapped in its hooks
                 if hasattr(inner, "on_fault"):
-                    inner.on_fault = self._faults.append
+                    inner.on_fault = self._hear
                 inner = getattr(inner, "contestant", None)
 
     def perform(self, item: CaseItem) -> None:
@@ -100,7 +107,7 @@ class Performer:
         """Hand over the row of an item; return what was really handed over."""
         run, case = item.run, item.case
         row = run.referee.row(case, attempt, grade)
-        faults, self._faults[:] = list(self._faults), []
+        faults = self._take_faults(item.slot.run)
         try:
             payload = pack(item.slot, row, grade.statistics, faults)
         except (ValueError, TypeError, RecursionError) as error:
@@ -126,7 +133,7 @@ class Performer:
         for slot, (attempt, grade) in sorted(self._graded.items()):
             run = self._arena.runs[slot.run]
             row = run.referee.row(run.cases[slot.position], attempt, grade)
-            payloads.append((slot, pack(slot, row, grade.statistics)))
+            payloads.append((slot, pack(slot, row, grade.statistics, self._take_faults(slot.run))))
         self._graded.clear()
         return payloads
 
@@ -200,7 +207,18 @@ class Performer:
     def _submit(self, key: object, slots: Sequence[Slot]) -> None:
         run = self._arena.runs[slots[0].run]
         entries = [public_entry(self._case(slot)) for slot in slots]
+        self._run_of[id(entries)] = run.key
         self.runahead.submit(Request(key, slots, run.contestant, entries, run.config))
+
+    def _hear(self, entries: Sequence[Entry], fault: str) -> None:
+        self._heard.append((entries, fault))
+
+    def _take_faults(self, run: str) -> list[str]:
+        """Return the faults of a run's batches, each once: any row of the run may carry them."""
+        while self._heard:
+            entries, fault = self._heard.popleft()
+            self._faults.setdefault(self._run_of.get(id(entries), run), []).append(fault)
+        return self._faults.pop(run, [])
 
     def _again(self, item: CaseItem) -> Graded:
         """Ask for one case alone."""

@@ -61,6 +61,11 @@ class Performing:
         if dropped:
             config.hook.pytest_deselected(items=dropped)
         self._before_shard = slots
+        if self._worker is not None and self._spool is not None:
+            # Here, and not when collection is finished: xdist may tell the controller before us.
+            draft = self._spool / f"{SELECTION}.{self._worker}"
+            draft.write_text(json.dumps(sorted(slots)), encoding="utf-8")
+            os.replace(draft, self._spool / SELECTION)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -89,10 +94,6 @@ class Performing:
         selected = {item.slot for item in session.items if isinstance(item, CaseItem)}
         if self._on_selected is not None:
             self._on_selected(selected, self._before_shard)
-        if self._worker is not None and self._spool is not None and self._before_shard is not None:
-            draft = self._spool / f"{SELECTION}.{self._worker}"
-            draft.write_text(json.dumps(sorted(self._before_shard)), encoding="utf-8")
-            os.replace(draft, self._spool / SELECTION)
 
     def pytest_keyboard_interrupt(self) -> None:
         """Remember to save what is in flight."""

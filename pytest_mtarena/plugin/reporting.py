@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_mtarena.errors import ArenaError, SuiteError
-from pytest_mtarena.plugin.arena import Arena
+from pytest_mtarena.errors import ArenaError, SuiteError, UsageError
+from pytest_mtarena.plugin.arena import Arena, file_nodeid
 from pytest_mtarena.plugin.controller import Controller, Outcome
 from pytest_mtarena.plugin.ship import WORDS
 from pytest_mtarena.records import Suite
@@ -44,7 +43,10 @@ class Reporting:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Check what can be checked before anything is sent."""
-        suites = self._arena.preview()
+        try:
+            suites = self._arena.preview()
+        except UsageError as error:  # a filter that fits no suite
+            raise pytest.UsageError(str(error)) from error
         ids = self._arena.settings.suite.ids
         if suites and ids and (unknown := missing_ids(suites, ids)):
             raise pytest.UsageError(
@@ -59,7 +61,7 @@ class Reporting:
         limits += [("--mt-item-min", name) for name, _ in settings.item_min]
         for path in self._arena.suite_paths():
             try:
-                runs = self._arena.runs_of(path, _nodeid(path, session.config.rootpath))
+                runs = self._arena.runs_of(path, file_nodeid(path, session.config.rootpath))
             except SuiteError:
                 continue  # collection tells
             for run in runs:
@@ -125,6 +127,8 @@ class Reporting:
         """Make the cards; a missed gate, or a case without a row, makes the session red."""
         if session.config.option.collectonly or self._arena.settings.dry_run:
             return
+        if session.exitstatus == pytest.ExitCode.USAGE_ERROR:
+            return  # nothing was run: a card without a row would only be in the way
         self._controller.finish()
         if self._controller.broken:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
@@ -149,7 +153,11 @@ class Reporting:
         if not self._controller.outcomes and not config.option.collectonly:
             self._explain_nothing(write)
         path = self._controller.journal_path
-        if path is not None and (self._controller.outcomes or self._controller.broken):
+        if (
+            path is not None
+            and self._controller.journal is not None
+            and (self._controller.outcomes or self._controller.broken)
+        ):
             write(f"mtarena: not everything is done; go on with --mt-resume {_short(path)}")
 
     def _lines(self, outcome: Outcome, verbosity: int, width: int) -> list[str]:
@@ -161,6 +169,12 @@ class Reporting:
 
     def _explain_nothing(self, write: Callable[[str], None]) -> None:
         if self._arena.settings.dry_run or self._controller.selected:
+            return
+        shard, every = self._arena.settings.shard, self._controller.all_selected
+        if shard is not None and every:
+            count = len(cut_batches(every, self._arena.settings.batch_size))
+            batches = f"{count} {'batch' if count == 1 else 'batches'}"
+            write(f"mtarena: nothing selected: shard {shard[0]}/{shard[1]} of {batches} is empty")
             return
         for path in self._arena.suite_paths():
             try:
@@ -197,7 +211,3 @@ def _short(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
-
-
-def _nodeid(path: Path, root: Path) -> str:
-    return Path(os.path.relpath(path, root)).as_posix()

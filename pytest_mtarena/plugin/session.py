@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mtarena.errors import ArenaError, UsageError
+from pytest_mtarena.errors import ArenaError, ResumeError, UsageError
 from pytest_mtarena.plugin.arena import Arena, default_args
 from pytest_mtarena.plugin.bridge import Bridge
 from pytest_mtarena.plugin.collect import Collecting
@@ -50,6 +50,8 @@ def _activate(config: pytest.Config) -> None:
     _set_paths(config)
     if workerinput is None:
         _check_distribution(config, dry_run=settings.dry_run)
+    if settings.resume is not None:
+        read_header(settings.resume)  # another file is told before anything else is done
     registry = make_registry()
     bridge = Bridge(registry)
     manager = config.pluginmanager
@@ -98,7 +100,7 @@ def _activate(config: pytest.Config) -> None:
         controller.selected, controller.all_selected = selected, before_shard
 
     def done() -> Iterable[Slot]:
-        kept = list(_kept(arena))
+        kept = _kept(arena)
         controller.restore(kept)
         return [slot for slot, _, _ in kept]
 
@@ -138,27 +140,47 @@ class _Peaks:
             self._controller.peaks = self._performing.performer.runahead.peak_in_flight
 
 
-def _kept(arena: Arena) -> Iterable[tuple[Slot, str, int]]:
-    """Yield the rows of the journal to go on with that need no second attempt."""
+def _kept(arena: Arena) -> list[tuple[Slot, str, int]]:
+    """Return the rows of the journal to go on with that need no second attempt.
+
+    Raises pytest.UsageError when the journal belongs to another setup or is damaged.
+    """
+    try:
+        return list(_read_kept(arena))
+    except ArenaError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _read_kept(arena: Arena) -> Iterable[tuple[Slot, str, int]]:
     path = arena.settings.resume
     if path is None:
         return
     there, here = read_header(path)["setups"], setups(arena)
     if not set(there) & set(here):
-        raise pytest.UsageError(
-            f"--mt-resume {path} belongs to another run: {', '.join(sorted(there))}"
-        )
+        raise ResumeError(f"--mt-resume {path} belongs to another run: {', '.join(sorted(there))}")
     for key in here:
         for name, value in here[key].items():
             if key in there and there[key].get(name) != value:
-                raise pytest.UsageError(
+                raise ResumeError(
                     f"--mt-resume {path} belongs to another setup: "
                     f"{name} {there[key].get(name)} there, {value} here"
                 )
     rows: dict[Slot, tuple[str, int]] = {}
     for offset, text, payload in read_rows(path):
-        slot = Slot(payload["run"], payload["index"])
-        if payload["row"]["status"] in RETRIED:
+        try:
+            slot, status = Slot(payload["run"], payload["index"]), payload["row"]["status"]
+            entry = payload["row"]["entry_id"]
+        except (KeyError, TypeError) as error:
+            raise ResumeError(f"--mt-resume {path}: a line at byte {offset} is no row") from error
+        run = arena.runs.get(slot.run)
+        case = None if run is None else run.cases.get(slot.position)
+        if case is not None and case.id != entry:
+            # The content's hash does not see the order, and a row is found by its place.
+            raise ResumeError(
+                f"--mt-resume {path} belongs to another order of {slot.run}: entry "
+                f"{slot.position + 1} was {entry!r} there and is {case.id!r} here"
+            )
+        if status in RETRIED:
             rows.pop(slot, None)
         else:
             rows[slot] = (text, offset)
@@ -194,11 +216,15 @@ def _check_distribution(config: pytest.Config, *, dry_run: bool) -> None:
 
 
 def _workers(config: pytest.Config) -> int:
+    """Return how many workers xdist will have; asked before xdist itself has settled it."""
     count = getattr(config.option, "numprocesses", None)
     if count in ("auto", "logical"):
-        return int(config.hook.pytest_xdist_auto_num_workers(config=config))
+        count = int(config.hook.pytest_xdist_auto_num_workers(config=config))
+    if count:
+        return min(int(count), int(getattr(config.option, "maxprocesses", None) or count))
     specs = getattr(config.option, "tx", None) or []
-    return max(1, int(count or 0) or len(specs))
+    numbers = (spec.partition("*")[0] for spec in specs)  # 3*popen are three
+    return max(1, sum(int(number) if number.isdecimal() else 1 for number in numbers))
 
 
 def _distributes(config: pytest.Config) -> bool:

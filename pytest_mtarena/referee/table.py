@@ -56,7 +56,8 @@ def make_table(
         known = given if isinstance(given, StatisticsRows) else StatisticsRows(given)
         todo = known.lacking([name for name in metrics if name in IDS], places)
     statistics = {name: known.table(name, places) for name in metrics}
-    for name in metrics:
+    for name in metrics if todo else ():
+        statistics[name] = statistics[name].copy()
         statistics[name][todo] = np.nan
     for start in range(0, len(todo), _CHUNK):
         chunk = todo[start : start + _CHUNK]

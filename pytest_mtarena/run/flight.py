@@ -20,7 +20,10 @@ from pytest_mtarena.run.runahead import Request
 
 
 class FlightLog:
-    """A worker's own note of its requests."""
+    """A worker's own note of its requests.
+
+    Keeping it never fails a request: without a note a death is judged by the items at hand.
+    """
 
     def __init__(self, path: Path) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
@@ -36,14 +39,17 @@ class FlightLog:
 
     def end(self, request: Request) -> None:
         """Note that a request was answered, in whatever way."""
-        self._write({"end": self._open.pop(id(request))})
+        number = self._open.pop(id(request), None)
+        if number is not None:
+            self._write({"end": number})
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._descriptor)
 
     def _write(self, note: object) -> None:
-        os.write(self._descriptor, json.dumps(note).encode() + b"\n")
+        with contextlib.suppress(OSError):
+            os.write(self._descriptor, json.dumps(note).encode() + b"\n")
 
 
 def read_in_flight(path: Path) -> list[tuple[Slot, ...]]:
@@ -69,7 +75,7 @@ class Verdicts:
         self.path = path
         self.suspects: set[Slot] = set()
         self.crashed: set[Slot] = set()
-        self._seen = -1
+        self._seen = (-1, -1)
 
     def judge(self, in_flight: Iterable[tuple[Slot, ...]]) -> None:
         """Draw the conclusion from a death, and write it down."""
@@ -97,11 +103,12 @@ class Verdicts:
     def refresh(self) -> None:
         """Read the file when it has changed since the last look."""
         try:
-            changed = self.path.stat().st_mtime_ns
+            found = self.path.stat()
         except FileNotFoundError:
             return
-        if changed != self._seen:
-            self._seen = changed
+        # The number beside the time: two changes may fall into one tick of the file's clock.
+        if (seen := (found.st_mtime_ns, found.st_ino)) != self._seen:
+            self._seen = seen
             state = json.loads(self.path.read_text(encoding="utf-8"))
             self.suspects = {Slot(*slot) for slot in state["suspects"]}
             self.crashed = {Slot(*slot) for slot in state["crashed"]}

@@ -81,7 +81,11 @@ def read_header(path: Path) -> dict[str, Any]:
         header = json.loads(first)
     except ValueError:
         header = None
-    if not isinstance(header, dict) or header.get("journal") != FORMAT:
+    if (
+        not isinstance(header, dict)
+        or header.get("journal") != FORMAT
+        or not isinstance(header.get("setups"), dict)
+    ):
         raise ResumeError(f"--mt-resume {path}: is no journal of this version")
     return header
 

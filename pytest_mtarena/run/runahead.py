@@ -12,7 +12,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Coroutine, Hashable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import wait as wait_futures
 from dataclasses import dataclass, field
 
@@ -62,7 +62,6 @@ class RunAhead:
         self.peak_in_flight: dict[str, int] = {}
         self._on_start, self._on_end = on_start, on_end
         self._pending: dict[Hashable, Request] = {}
-        self._in_flight: dict[str, int] = {}
         self._contestants: dict[str, Contestant] = {}
         self._engine = _Engine()
 
@@ -121,22 +120,36 @@ class RunAhead:
         self._engine.stop(closers)
 
     async def _serve(self, request: Request, engine: _Engine) -> None:
+        try:
+            async with engine.gate(request.contestant.identity.label, self.concurrency):
+                if not request.future.cancelled():
+                    await self._answer(request, engine)
+        except asyncio.CancelledError:
+            # At the end of the session nobody waits any more; but a contestant may cancel
+            # every task of the loop, and then somebody does.
+            self._give_up(request, engine, "the call was cancelled by the contestant's own code")
+            raise
+        except Exception as error:  # an answer that is none, a full disk: who waits must hear
+            self._give_up(request, engine, f"{type(error).__name__}: {error}")
+
+    async def _answer(self, request: Request, engine: _Engine) -> None:
         label = request.contestant.identity.label
-        async with engine.gate(label, self.concurrency):
-            if request.future.cancelled():
-                return
-            count = self._in_flight[label] = self._in_flight.get(label, 0) + 1
-            self.peak_in_flight[label] = max(count, self.peak_in_flight.get(label, 0))
-            if self._on_start is not None:
-                self._on_start(request)
-            request.started = time.monotonic()
-            try:
-                attempts = await _ask(request)
-            finally:
-                self._in_flight[label] -= 1
-            if self._on_end is not None:
+        count = engine.in_flight[label] = engine.in_flight.get(label, 0) + 1
+        self.peak_in_flight[label] = max(count, self.peak_in_flight.get(label, 0))
+        if self._on_start is not None:
+            self._on_start(request)
+        request.started = time.monotonic()
+        try:
+            attempts = await _ask(request)
+        finally:
+            engine.in_flight[label] -= 1
+            if self._on_end is not None and engine is self._engine:
                 self._on_end(request)
-            _settle(request, attempts)
+        _settle(request, attempts)
+
+    def _give_up(self, request: Request, engine: _Engine, message: str) -> None:
+        if engine is self._engine:  # what an abandoned loop left undone is served by its successor
+            _settle(request, _failed(request, Failure(kind="exception", message=message)))
 
     def _watch(self) -> None:
         """Give up on a method that blocks the event loop itself, and go on with a new loop."""
@@ -153,10 +166,11 @@ class RunAhead:
             for request in self._pending.values()
             if request.started is None and not request.future.done()
         ]
-        self._engine.abandon()
-        self._engine = _Engine()
-        self._in_flight.clear()
+        blocked, self._engine = self._engine, _Engine()
+        blocked.abandon()
         for request in running:
+            if self._on_end is not None:
+                self._on_end(request)
             limit = request.config.timeout_seconds
             _settle(request, _failed(request, _timeout(limit, " (it blocks its event loop)")))
         for request in waiting:
@@ -168,6 +182,8 @@ class _Engine:
 
     def __init__(self) -> None:
         self.beat = time.monotonic()
+        self.in_flight: dict[str, int] = {}
+        """Calls in flight by contestant."""
         self._gates: dict[str, asyncio.Semaphore] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
@@ -294,5 +310,5 @@ def _failed(request: Request, failure: Failure) -> list[Attempt]:
 
 
 def _settle(request: Request, attempts: list[Attempt]) -> None:
-    if not request.future.done():
+    with contextlib.suppress(InvalidStateError):  # given up, or dropped, in the meantime
         request.future.set_result(attempts)

@@ -75,8 +75,7 @@ def intervals(
     able = [metric for metric in metrics if int(present(statistics[metric.id]).sum()) >= 2]
     if not able or replicates < 1:
         return found
-    stacked = np.hstack([np.nan_to_num(statistics[metric.id], nan=0.0) for metric in able])
-    sums = replicate_sums(stacked, replicates, seed)
+    sums = replicate_sums(_stack([statistics[metric.id] for metric in able]), replicates, seed)
     first = 0
     for metric in able:
         rows = statistics[metric.id]
@@ -99,6 +98,18 @@ def intervals(
             "seed": seed,
         }
     return found
+
+
+def _stack(tables: Sequence[Statistics]) -> Statistics:
+    """Return all statistics side by side, zero where there are none; one copy and no more."""
+    stacked = np.empty((len(tables[0]), sum(table.shape[1] for table in tables)))
+    first = 0
+    for table in tables:
+        part = stacked[:, first : first + table.shape[1]]
+        part[...] = table
+        part[np.isnan(part)] = 0.0
+        first += table.shape[1]
+    return stacked
 
 
 def _scores(metric: Metric, sums: Statistics) -> npt.NDArray[np.float64]:

@@ -76,10 +76,16 @@ class StatisticsRows(Sequence[Row]):
         return [int(i) for i in np.flatnonzero(lacks)]
 
     def table(self, name: str, rows: Sequence[int]) -> Statistics:
-        """Return the statistics of a metric, shape (len(rows), width); NaN where there are none."""
+        """Return the statistics of a metric, shape (len(rows), width); NaN where there are none.
+
+        Not to be written to: it is no copy when the rows are all there are, in their order.
+        """
         column = self._columns.get(name)
         if column is None:
             return np.full((len(rows), 1), np.nan)
+        whole = len(column.values) == self._count * column.width
+        if whole and list(rows) == list(range(self._count)):
+            return np.asarray(column.values).reshape(-1, column.width)
         table = np.full((len(rows), column.width), np.nan)
         at = np.asarray(column.place)[list(rows)]
         values = np.asarray(column.values).reshape(-1, column.width)

@@ -175,7 +175,7 @@ def test_unknown_ids_are_told_once(ask, entries):
     heard = []
     made = contestant(
         lambda given, config: [*answer(given, config), {"id": "zz", "predicted": "?"}],
-        on_fault=heard.append,
+        on_fault=lambda given, line: heard.append(line),
     )
     assert all(a.failure is None for a in ask(made, entries).values())
     assert heard == made.faults
