@@ -194,7 +194,8 @@ def verify_cards(chosen: argparse.Namespace) -> int:
     notes: dict[str, list[str]] = {}
     for path in chosen.cards:
         if not path.is_file():
-            raise UsageError(f"{path}: no such file")
+            what = "is a directory, not a card" if path.is_dir() else "no such file"
+            raise UsageError(f"{path}: {what}")
         try:
             card = read_card(path)
             found[str(path)] = verify(card, registry)

@@ -29,6 +29,12 @@ class HookedContestant:
             update={"facts": {**known.facts, "hooks": [name for name, _ in hooks]}}
         )
 
+    async def aclose(self) -> None:
+        """Close the contestant, if it can be closed."""
+        close = getattr(self.contestant, "aclose", None)
+        if close is not None:
+            await close()
+
     async def attempt(self, entries: Sequence[Entry], config: RunConfig) -> list[Attempt]:
         """Return the contestant's attempts with their outputs edited."""
         attempts = list(await self.contestant.attempt(entries, config))

@@ -30,6 +30,10 @@ _WORKED = "worked"
 """Key of a journal line: the seconds that were worked on its run until then."""
 
 
+RETRIED = frozenset({"error", "timeout", "crashed"})
+"""The statuses of rows that are attempted again on ``--mt-resume``."""
+
+
 @dataclass
 class Outcome:
     """What became of a run at the end of the session."""
@@ -39,6 +43,12 @@ class Outcome:
     path: Path | None = None
     missed: list[str] = field(default_factory=list)
     """Why the run is red beside its items: gates that were missed, faults of no entry."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing is left that a resumed session could do better."""
+        failed = any(row["status"] in RETRIED for row in self.card["results"])
+        return self.path is not None and self.card["complete"] and not failed
 
 
 class Controller:
@@ -61,7 +71,6 @@ class Controller:
         self._rows = RowStore()
         self._journal_runs: set[str] = set()
         """The runs of the journal that is gone on with; empty without one."""
-        self._faults: dict[str, list[str]] = {}
         self._started = datetime.now(UTC)
         self._last_row = time.monotonic()
         self._begun: dict[str, float] = {}
@@ -156,10 +165,7 @@ class Controller:
                 self.outcomes
                 and not self.broken
                 and not self._journal_holds_more()
-                and all(
-                    outcome.path is not None and outcome.card["complete"]
-                    for outcome in self.outcomes
-                )
+                and all(outcome.is_final for outcome in self.outcomes)
             ):
                 self.journal.path.unlink(missing_ok=True)
                 self.journal_path = None
@@ -178,7 +184,7 @@ class Controller:
         statistics = StatisticsRows()
         trouble: list[str] = []
         for payload in self._rows.take(selected, self.journal):
-            rows.append(payload["row"])
+            rows.append(_share(payload["row"], run))
             statistics.append(payload["statistics"])
             trouble += payload.get("faults", ())
         complete = len(rows) == len(selected)
@@ -251,6 +257,15 @@ def _relative(path: Path | None, root: Path) -> Path | None:
     return path.relative_to(root) if path is not None and path.is_relative_to(root) else path
 
 
+def _share(row: dict[str, Any], run: Run) -> dict[str, Any]:
+    """Let a row hold the texts of its case, and not equal ones."""
+    case = run.cases[row["index"]]
+    for key, value in (("entry_id", case.id), *case.public.items()):
+        if row.get(key) == value:
+            row[key] = value
+    return row
+
+
 def missed_gates(card: Mapping[str, Any], limits: Iterable[tuple[str, float]]) -> list[str]:
     """Return one line per ``--mt-fail-under`` that a card misses."""
     missed = []
@@ -279,7 +294,7 @@ def setups(arena: Arena) -> dict[str, dict[str, Any]]:
             "temperature": settings.temperature,
             "max tokens": settings.max_tokens,
             "normalization": settings.scoring.normalization,
-            "metrics": None if settings.scoring.metrics is None else list(settings.scoring.metrics),
+            "metrics": sorted(run.directions),
             "BLEU tokenizer": settings.scoring.bleu_tokenize,
         }
         for key, run in arena.runs.items()

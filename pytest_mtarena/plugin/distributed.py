@@ -9,6 +9,7 @@ import signal
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from pytest_mtarena.plugin.controller import Controller
 from pytest_mtarena.plugin.performing import SELECTION
 from pytest_mtarena.plugin.ship import PAYLOAD, unpack
 from pytest_mtarena.run.batches import Slot, cut_batches
-from pytest_mtarena.run.flight import Verdicts, read_in_flight
+from pytest_mtarena.run.flight import Verdicts, opaque, read_in_flight
 
 SPOOL = "mtarena_spool"
 PID = ".pid"
@@ -39,6 +40,7 @@ class Distributed:
         self._files: set[str] = set()
         self._verdicts = Verdicts(spool / "verdicts.json")
         self._deaths: Counter[str] = Counter()
+        self._interrupted = False
 
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a worker where the spool is."""
@@ -102,8 +104,8 @@ class Distributed:
         self._deaths[crashitem] += 1
         if self._deaths[crashitem] > MAX_REQUEUES:
             return
-        if self._deaths[crashitem] > 1 and slot not in self._verdicts.crashed:
-            self._verdicts.convict(slot)
+        if self._deaths[crashitem] > 1 and opaque(slot) not in self._verdicts.crashed:
+            self._verdicts.convict(opaque(slot))
         # loadscope and its kin run a dead worker's items again by themselves
         with contextlib.suppress(NotImplementedError):
             sched.mark_test_pending(crashitem)
@@ -121,3 +123,16 @@ class Distributed:
         for path in self._spool.glob(f"*{PID}"):
             with contextlib.suppress(ProcessLookupError, FileNotFoundError):
                 os.kill(int(path.read_text(encoding="ascii")), signal.SIGTERM)
+        self._interrupted = True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """After an interrupt, take the rows that have come and that xdist will not hand on."""
+        distributor: Any = session.config.pluginmanager.get_plugin("dsession")
+        if not self._interrupted or distributor is None:
+            return
+        with contextlib.suppress(Empty):
+            while True:
+                name, event = distributor.queue.get_nowait()
+                if name == "testreport":
+                    self.pytest_runtest_logreport(event["rep"])

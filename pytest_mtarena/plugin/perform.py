@@ -7,7 +7,7 @@ the whole batch at once. The run-ahead is handed public entries only.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from pytest_mtarena.plugin.ship import pack
 from pytest_mtarena.protocols import Entry, public_entry
 from pytest_mtarena.records import NO_REFERENCE, Attempt, Case, Failure, Grade
 from pytest_mtarena.run.batches import Slot, cut_batches
-from pytest_mtarena.run.flight import FlightLog, Verdicts
+from pytest_mtarena.run.flight import FlightLog, Verdicts, opaque
 from pytest_mtarena.run.runahead import Request, RunAhead
 
 Graded = tuple[Attempt, Grade]
@@ -42,16 +42,19 @@ class Performer:
         arena: Arena,
         session: pytest.Session,
         *,
-        done: Iterable[Slot] = (),
+        done: Mapping[Slot, str | None] | None = None,
         spool: Path | None = None,
         worker: str | None = None,
         record: Callable[[Slot, str], None] | None = None,
     ) -> None:
-        """``record`` takes each row at once; without it a row travels with the item's report."""
+        """``done`` are the slots of an earlier session, with the outputs of those that were well.
+
+        ``record`` takes each row at once; without it a row travels with the item's report.
+        """
         self._record = record
         settings = arena.settings
         self._arena = arena
-        self._done = frozenset(done)
+        self._done = dict(done or {})
         self._window = 2 * arena.share
         self._lookahead = make_lookahead(session.config, session.items)
         # A set: --keep-duplicates makes two items of one case, which is sent once.
@@ -89,7 +92,7 @@ class Performer:
     def perform(self, item: CaseItem) -> None:
         """Attempt and grade an item; raises CaseFailed or Skipped for one that is not well."""
         if item.slot in self._done:
-            item.words = "resumed"
+            self._resume(item)
             return
         try:
             attempt, grade = self._attempt(item)
@@ -100,6 +103,16 @@ class Performer:
             raise
         attempt, grade, status = self._deliver(item, attempt, grade)
         self._judge(item, attempt, grade, status)
+
+    def _resume(self, item: CaseItem) -> None:
+        """Pass an item of an earlier session, but not by the limits for single items."""
+        item.words = "resumed"
+        output = self._done[item.slot]
+        if output is not None and self._arena.settings.item_min:
+            attempt, grade = self._grade_one(
+                item.run, item.case, Attempt(id=item.case.id, output=output)
+            )
+            self._judge(item, attempt, grade, "ok")
 
     def _deliver(
         self, item: CaseItem, attempt: Attempt, grade: Grade
@@ -140,6 +153,9 @@ class Performer:
     def close(self) -> None:
         """Stop the run-ahead."""
         self.runahead.close()
+        for held in (self._number, self._sent, self._graded, self._done, self._taken):
+            held.clear()
+        self._batches.clear()
         if self._flight is not None:
             self._flight.close()
 
@@ -155,9 +171,9 @@ class Performer:
         number = self._number[slot]
         if self._verdicts is not None:
             self._verdicts.refresh()
-            if slot in self._verdicts.crashed:
+            if opaque(slot) in self._verdicts.crashed:
                 return self._grade_one(item.run, case, _failed(case, _CRASHED))
-            if slot in self._verdicts.suspects:
+            if opaque(slot) in self._verdicts.suspects:
                 self.runahead.settle()
                 return self._again(item)
         if number in self._taken:  # the item runs again: pytest-rerunfailures
@@ -197,9 +213,7 @@ class Performer:
         for slot in self._batches[number]:
             if slot in self._done or not _is_sent(self._case(slot)):
                 continue
-            if self._verdicts is not None and (
-                slot in self._verdicts.crashed or slot in self._verdicts.suspects
-            ):
+            if self._verdicts is not None and self._verdicts.concern(opaque(slot)):
                 continue
             members.append(slot)
         return members
@@ -208,7 +222,8 @@ class Performer:
         run = self._arena.runs[slots[0].run]
         entries = [public_entry(self._case(slot)) for slot in slots]
         self._run_of[id(entries)] = run.key
-        self.runahead.submit(Request(key, slots, run.contestant, entries, run.config))
+        hidden = [opaque(slot) for slot in slots]
+        self.runahead.submit(Request(key, hidden, run.contestant, entries, run.config))
 
     def _hear(self, entries: Sequence[Entry], fault: str) -> None:
         self._heard.append((entries, fault))
@@ -222,7 +237,7 @@ class Performer:
 
     def _again(self, item: CaseItem) -> Graded:
         """Ask for one case alone."""
-        key = ("again", item.slot)
+        key = ("again", opaque(item.slot))
         self._submit(key, [item.slot])
         [attempt] = self.runahead.take(key)
         return self._grade_one(item.run, item.case, attempt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,7 @@ class Performing:
         self,
         arena: Arena,
         *,
-        done: Callable[[], Iterable[Slot]],
+        done: Callable[[], Mapping[Slot, str | None]],
         spool: Path | None = None,
         worker: str | None = None,
         on_selected: Callable[[set[Slot], set[Slot] | None], None] | None = None,
@@ -100,11 +100,12 @@ class Performing:
         self._interrupted = True
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Save the answers nobody has asked for yet, and stop."""
         if self.performer is None:
             return
-        if self._interrupted and self._on_row is not None:
+        early = self._interrupted or session.shouldfail or session.shouldstop
+        if early and self._on_row is not None:
             for slot, payload in self.performer.harvest(DRAIN_SECONDS):
                 self._on_row(slot, payload)
         self.performer.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -15,21 +16,18 @@ from pytest_mtarena.errors import ArenaError, ResumeError, UsageError
 from pytest_mtarena.plugin.arena import Arena, default_args
 from pytest_mtarena.plugin.bridge import Bridge
 from pytest_mtarena.plugin.collect import Collecting
-from pytest_mtarena.plugin.controller import Controller, setups
+from pytest_mtarena.plugin.controller import RETRIED, Controller, setups
 from pytest_mtarena.plugin.distributed import PID, SPOOL, Distributed
 from pytest_mtarena.plugin.dryrun import DryRun
 from pytest_mtarena.plugin.keys import arena_key, controller_key
 from pytest_mtarena.plugin.performing import Performing
-from pytest_mtarena.plugin.reporting import Reporting, Wording
+from pytest_mtarena.plugin.reporting import Reporting, Sharing, Wording
 from pytest_mtarena.plugin.settings import read_settings
 from pytest_mtarena.plugin.ship import Shipping
 from pytest_mtarena.plugin.signals import Signals
 from pytest_mtarena.registry import make_registry
 from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.journal import read_header, read_rows
-
-RETRIED = frozenset({"error", "timeout", "crashed"})
-"""The statuses of a journal's rows that are attempted again on ``--mt-resume``."""
 
 
 def activate(config: pytest.Config) -> None:
@@ -74,7 +72,7 @@ def _activate(config: pytest.Config) -> None:
         manager.register(Shipping(spool, verbose), "mtarena-shipping")
         performing = Performing(
             arena,
-            done=lambda: [slot for slot, _, _ in _kept(arena)],
+            done=lambda: _outputs(_kept(arena)),
             spool=spool,
             worker=workerinput["workerid"],
         )
@@ -85,6 +83,7 @@ def _activate(config: pytest.Config) -> None:
     manager.register(Signals(), "mtarena-signals")
     dist = config.getoption("dist", "no") if workers > 1 or _distributes(config) else "no"
     manager.register(Reporting(arena, controller, workers, dist), "mtarena-reporting")
+    manager.register(Sharing(), "mtarena-sharing")
     if verbose:
         manager.register(Wording(), "mtarena-wording")
     if settings.dry_run:
@@ -99,10 +98,10 @@ def _activate(config: pytest.Config) -> None:
     def learn(selected: set[Slot], before_shard: set[Slot] | None) -> None:
         controller.selected, controller.all_selected = selected, before_shard
 
-    def done() -> Iterable[Slot]:
+    def done() -> dict[Slot, str | None]:
         kept = _kept(arena)
         controller.restore(kept)
-        return [slot for slot, _, _ in kept]
+        return _outputs(kept)
 
     performing = Performing(arena, done=done, on_selected=learn, on_row=controller.record)
     if verbose:
@@ -140,6 +139,15 @@ class _Peaks:
             self._controller.peaks = self._performing.performer.runahead.peak_in_flight
 
 
+def _outputs(kept: Iterable[tuple[Slot, str, int]]) -> dict[Slot, str | None]:
+    """Return the slots of kept rows with the outputs of those that were well."""
+    outputs: dict[Slot, str | None] = {}
+    for slot, line, _ in kept:
+        row = json.loads(line)["row"]
+        outputs[slot] = row.get("predicted") if row["status"] == "ok" else None
+    return outputs
+
+
 def _kept(arena: Arena) -> list[tuple[Slot, str, int]]:
     """Return the rows of the journal to go on with that need no second attempt.
 
@@ -159,8 +167,12 @@ def _read_kept(arena: Arena) -> Iterable[tuple[Slot, str, int]]:
     if not set(there) & set(here):
         raise ResumeError(f"--mt-resume {path} belongs to another run: {', '.join(sorted(there))}")
     for key in here:
+        if key not in there:
+            raise ResumeError(
+                f"--mt-resume {path} knows nothing of {key}: run that apart, or leave it out"
+            )
         for name, value in here[key].items():
-            if key in there and there[key].get(name) != value:
+            if there[key].get(name) != value:
                 raise ResumeError(
                     f"--mt-resume {path} belongs to another setup: "
                     f"{name} {there[key].get(name)} there, {value} here"

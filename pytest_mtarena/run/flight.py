@@ -10,13 +10,28 @@ its process costs its batch mates a second call, and nobody else anything.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.runahead import Request
+
+
+def opaque(slot: Slot) -> Slot:
+    """Return a slot whose run cannot be read: a run's key holds the path of its suite.
+
+    This is what the run-ahead is told, in whose frames contestants run.
+    """
+    return Slot(_digest(slot.run), slot.position)
+
+
+@lru_cache
+def _digest(run: str) -> str:
+    return hashlib.sha256(run.encode()).hexdigest()[:16]
 
 
 class FlightLog:
@@ -92,6 +107,10 @@ class Verdicts:
         self.crashed.add(slot)
         self.suspects.discard(slot)
         self.save()
+
+    def concern(self, slot: Slot) -> bool:
+        """Say whether a case is suspect or has crashed."""
+        return slot in self.suspects or slot in self.crashed
 
     def save(self) -> None:
         """Write the file anew, atomically."""
