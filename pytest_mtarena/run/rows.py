@@ -6,6 +6,7 @@ A row that could not be written down (a full disk, no journal) is kept in memory
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from pytest_mtarena.run.journal import Journal
 
 _CHUNK = 1000
 _LENGTH_BITS = 26
+_SHORT = 20
+"""Shorter texts are words that many rows share: a status, a domain, a segment."""
 _EMPTY: dict[type, Any] = {dict: {}, list: []}
 """Shared by all rows: most rows have half a dozen empty containers."""
 
@@ -64,7 +67,11 @@ class RowStore:
 def _slim(row: dict[str, Any]) -> None:
     """Let a row share what is equal in every row."""
     for key, value in row.items():
-        if not value and type(value) in _EMPTY:
-            row[key] = _EMPTY[type(value)]
+        kind = type(value)
+        if kind is str:
+            if len(value) < _SHORT:
+                row[key] = sys.intern(value)
+        elif not value and kind in _EMPTY:
+            row[key] = _EMPTY[kind]
     if row.get("raw_predicted") == row.get("predicted"):
         row["raw_predicted"] = row.get("predicted")

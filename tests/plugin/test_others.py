@@ -105,7 +105,11 @@ def test_last_failed_is_a_selection(cached, corpus, method):
 
 def test_maxfail_ends_the_run_and_the_card_says_so(arena, corpus, method):
     result = arena(
-        str(corpus(30)), f"--mt-method={method(BREAKS)}", "--mt-batch-size=1", "--maxfail=2"
+        str(corpus(30)),
+        f"--mt-method={method(BREAKS)}",
+        "--mt-batch-size=1",
+        "--mt-concurrency=2",  # what is in flight is kept, and that must not be everything
+        "--maxfail=2",
     )
     assert result.code in (1, 2), result.text
     card = result.card
