@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pytest_mtarena.card.assemble import assemble
 from pytest_mtarena.card.facts import RunFacts
 from pytest_mtarena.card.git import git_provenance
@@ -24,7 +26,27 @@ from pytest_mtarena.plugin.arena import Arena, Run
 from pytest_mtarena.referee.stats.rows import StatisticsRows
 from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.journal import Journal, read_header
-from pytest_mtarena.run.rows import RowStore
+from pytest_mtarena.run.rows import MANY, RowStore
+
+
+class Sharing:
+    """Lets the three reports of an item, which pytest keeps, share one set of keywords.
+
+    Registered for large sessions only: it costs a little time and saves half a kilobyte an item.
+    """
+
+    def __init__(self) -> None:
+        self._nodeid = ""
+        self._keywords: Mapping[str, Any] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep one of three equal dictionaries."""
+        if report.nodeid == self._nodeid and report.keywords == self._keywords:
+            report.keywords = self._keywords
+        else:
+            self._nodeid, self._keywords = report.nodeid, report.keywords
+
 
 _WORKED = "worked"
 """Key of a journal line: the seconds that were worked on its run until then."""
@@ -89,6 +111,9 @@ class Controller:
     def selected(self, slots: set[Slot]) -> None:
         self._selected = slots
         self._last_row = time.monotonic()
+        manager = self.arena.config.pluginmanager
+        if len(slots) >= MANY and not manager.has_plugin("mtarena-sharing"):
+            manager.register(Sharing(), "mtarena-sharing")
 
     # -- rows -------------------------------------------------------------------------------
 
@@ -184,7 +209,8 @@ class Controller:
         statistics = StatisticsRows()
         trouble: list[str] = []
         for payload in self._rows.take(selected, self.journal):
-            rows.append(_share(payload["row"], run))
+            row = payload["row"]
+            rows.append(_share(row, run) if len(selected) >= MANY else row)
             statistics.append(payload["statistics"])
             trouble += payload.get("faults", ())
         complete = len(rows) == len(selected)

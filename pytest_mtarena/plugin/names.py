@@ -8,6 +8,8 @@ import unicodedata
 
 MAX_BYTES = 120
 _DIGEST = 10
+_PLAIN = re.compile(rf"[A-Za-z0-9_.-]{{1,{MAX_BYTES}}}")
+"""Most ids need no encoding."""
 
 
 def node_name(text: str) -> str:
@@ -18,7 +20,9 @@ def node_name(text: str) -> str:
     colon next to another one, blanks at either end. Different ids give different names; a name
     over 120 bytes of UTF-8 is cut and ends in a digest of the whole id.
     """
-    name = "".join(map(_safe, text)) if not text.isalnum() else text
+    if _PLAIN.fullmatch(text):
+        return text
+    name = "".join(map(_safe, text))
     name = re.sub(r":(?=:)|(?<=:):", "%3A", name)
     name = re.sub(r"^\s+|\s+$", lambda blank: _percent(blank.group()), name)
     raw = name.encode()

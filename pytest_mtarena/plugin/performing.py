@@ -85,7 +85,6 @@ class Performing:
         session.config.stash[performer_key] = self.performer
         # Items and reports live until the end: looking through them again and again for garbage
         # costs a tenth of a large session.
-        gc.collect()
         gc.freeze()
         self._thresholds = gc.get_threshold()
         gc.set_threshold(max(50_000, self._thresholds[0]), *self._thresholds[1:])

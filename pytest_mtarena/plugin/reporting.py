@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,6 @@ from pytest_mtarena.records import Suite
 from pytest_mtarena.run.batches import Slot, cut_batches
 from pytest_mtarena.suites.corpus import missing_ids, why_empty
 from pytest_mtarena.text import printable
-
-
-class Sharing:
-    """Lets the three reports of an item, which pytest keeps, share one set of keywords."""
-
-    def __init__(self) -> None:
-        self._nodeid = ""
-        self._keywords: Mapping[str, Any] = {}
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep one of three equal dictionaries: half a kilobyte an item."""
-        if report.nodeid == self._nodeid and report.keywords == self._keywords:
-            report.keywords = self._keywords
-        else:
-            self._nodeid, self._keywords = report.nodeid, report.keywords
 
 
 class Wording:

@@ -21,7 +21,7 @@ from pytest_mtarena.plugin.distributed import PID, SPOOL, Distributed
 from pytest_mtarena.plugin.dryrun import DryRun
 from pytest_mtarena.plugin.keys import arena_key, controller_key
 from pytest_mtarena.plugin.performing import Performing
-from pytest_mtarena.plugin.reporting import Reporting, Sharing, Wording
+from pytest_mtarena.plugin.reporting import Reporting, Wording
 from pytest_mtarena.plugin.settings import read_settings
 from pytest_mtarena.plugin.ship import Shipping
 from pytest_mtarena.plugin.signals import Signals
@@ -83,7 +83,6 @@ def _activate(config: pytest.Config) -> None:
     manager.register(Signals(), "mtarena-signals")
     dist = config.getoption("dist", "no") if workers > 1 or _distributes(config) else "no"
     manager.register(Reporting(arena, controller, workers, dist), "mtarena-reporting")
-    manager.register(Sharing(), "mtarena-sharing")
     if verbose:
         manager.register(Wording(), "mtarena-wording")
     if settings.dry_run:

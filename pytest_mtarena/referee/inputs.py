@@ -22,6 +22,9 @@ def references_of(case: Case) -> list[str]:
 
 def row_references(row: Mapping[str, Json]) -> list[str]:
     """Return the references of a row that are not blank."""
+    if row.get("references") is None:
+        only = row.get("reference")
+        return [only] if isinstance(only, str) and not is_blank(only) else []
     given = row.get("references") or [row.get("reference")]
     return [text for text in given if isinstance(text, str) and not is_blank(text)]
 

@@ -15,6 +15,8 @@ from pytest_mtarena.run.journal import Journal
 
 _CHUNK = 1000
 _LENGTH_BITS = 26
+MANY = 20_000
+"""From so many rows on, what they share is kept once: it takes time and saves memory."""
 _SHORT = 20
 """Shorter texts are words that many rows share: a status, a domain, a segment."""
 _EMPTY: dict[type, Any] = {dict: {}, list: []}
@@ -54,7 +56,8 @@ class RowStore:
             ]
             # One parse for many: their equal keys become one string in memory.
             for payload in json.loads("[" + ",".join(lines) + "]"):
-                _slim(payload["row"])
+                if len(slots) >= MANY:
+                    _slim(payload["row"])
                 yield payload
 
     def _line(self, where: int | str, journal: Journal | None) -> str:

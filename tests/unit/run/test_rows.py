@@ -26,7 +26,8 @@ def test_the_last_row_of_a_slot_counts_wherever_it_stands(tmp_path):
     journal.close()
 
 
-def test_equal_parts_of_rows_are_shared(tmp_path):
+def test_equal_parts_of_many_rows_are_shared(monkeypatch):
+    monkeypatch.setattr("pytest_mtarena.run.rows.MANY", 2)
     store = RowStore()
     for position in range(2):
         row = line(position, usage={}, tool_calls=[], predicted="same", raw_predicted="same")
