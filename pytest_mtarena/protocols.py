@@ -8,18 +8,17 @@ pytest plugin knows more than this file says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from pytest_mtarena.records import (
     Attempt,
     Case,
     Grade,
     Json,
+    LanguageFacts,
     Record,
     RunConfig,
     Scoring,
@@ -30,7 +29,11 @@ from pytest_mtarena.records import (
 Entry = dict[str, Json]
 """What a contestant gets for a case: ``id``, ``index`` and the case's public fields."""
 
-Statistics = npt.NDArray[np.float64]
+if TYPE_CHECKING:  # a session without metrics does without numpy
+    import numpy as np
+    import numpy.typing as npt
+
+Statistics: TypeAlias = "npt.NDArray[np.float64]"
 """Rows of sufficient statistics, shape (n, width)."""
 
 
@@ -79,6 +82,11 @@ class Report(Record):
     """Things to worry about, one line each, with ids."""
     stored: Sequence[str] = ()
     """Metrics that are not installed here: scored as the mean of the rows' stored values."""
+    metrics: Mapping[str, Mapping[str, Json]] = {}
+    """Metric id to what it says of itself: scale, direction, role, validation, version, needs."""
+    calibration: Mapping[str, Mapping[str, Json]] = {}
+    """Metric id to what it makes of the suite's own references: the card's
+    ``detector_calibration``."""
 
 
 class Referee(Protocol):
@@ -146,6 +154,15 @@ class Kind(Protocol):
 MetricLevel = Literal["entry", "corpus"]
 MetricRole = Literal["headline", "secondary", "diagnostic", "informational"]
 MetricDirection = Literal["higher", "lower", "target"]
+Validation = Literal["externally validated", "proxy", "heuristic", "unvalidated"]
+"""How far a metric is known to follow human judgement.
+
+``externally validated``: published studies correlate it with human judgement. ``proxy``: it measures
+something else that goes along with quality. ``heuristic``: rules that were tried on real outputs
+only. ``unvalidated``: nothing is known, as of a contributed metric that says nothing.
+"""
+
+_NO_FACTS = LanguageFacts()
 
 
 class MetricInput(Record):
@@ -153,15 +170,47 @@ class MetricInput(Record):
 
     id: str
     source: str
+    """Normalised as the run says, like all other texts but ``raw_output``."""
     output: str
-    """Normalised as the run says; empty when the contestant failed or said nothing."""
+    """Empty when the contestant failed or said nothing."""
     references: tuple[str, ...]
-    """Normalised likewise; at least one."""
+    """At least one."""
     raw_output: str = ""
     """As it came, before hooks and before normalisation."""
     failed: bool = False
     fields: Mapping[str, Json] = {}
     """The entry's full record, as the suite has it."""
+    source_language: LanguageFacts = _NO_FACTS
+    target_language: LanguageFacts = _NO_FACTS
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a metric says of one entry."""
+
+    statistics: Sequence[float] | None
+    """The entry's row of sufficient statistics; None when the entry has no value."""
+    value: float | None
+    """On the metric's scale."""
+    reason: str | None = None
+    """Why there is no value, a few words."""
+    evidence: Json = None
+    """What was found, as a JSON value, for the card's row; None when there is nothing to tell."""
+
+
+class Calibration(Record):
+    """What a metric makes of the suite's own references, before it judges anybody."""
+
+    n: int
+    """How many references it looked at."""
+    rate: float | None
+    """The share of them that it flags (or, of an acceptor, accepts), 0-1; None if not measured."""
+    reason: str | None = None
+    """Why the metric has no value on this suite; None when it may be used."""
+    fit: Mapping[str, Json] = {}
+    """Thresholds and everything else that was fitted: all that ``restore`` needs."""
+    facts: Mapping[str, Json] = {}
+    """Other figures worth showing."""
 
 
 @runtime_checkable
@@ -169,7 +218,13 @@ class Metric(Protocol):
     """A corpus metric: rows of sufficient statistics, and a function of their sum.
 
     That is all that scores, breakdowns and intervals need. Per-entry metrics have it too: the
-    statistics are ``(value, 1)`` and the score is the mean; see ``mean_metric``.
+    statistics are ``(value, 1)`` and the score is the mean; see ``mean_metric`` and
+    ``PooledMetric``. A metric may also have:
+
+    - ``validation`` (``Validation``), ``needs`` (what it cannot do without, for people), and
+      ``missing`` (why it cannot work here; a reason makes its score null);
+    - ``columns``, the names of its statistics: their sums are shown in ``metric_details``;
+    - what ``Examining``, ``Calibrating`` and ``Whole`` add.
     """
 
     id: str
@@ -198,6 +253,41 @@ class Metric(Protocol):
 
     def entry(self, inputs: Sequence[MetricInput], rows: Statistics) -> Sequence[float | None]:
         """Return the value of each single entry; None where there is none."""
+        ...
+
+
+@runtime_checkable
+class Examining(Protocol):
+    """A metric that finds statistics, values, reasons and evidence in one go."""
+
+    def examine(self, inputs: Sequence[MetricInput]) -> Sequence[Finding]:
+        """Return one finding per input."""
+        ...
+
+
+@runtime_checkable
+class Calibrating(Protocol):
+    """A metric that is tried on the suite's own references before it judges outputs.
+
+    ``gold`` are the suite's entries with the first reference as the output, at most 1,000 of
+    them, spread evenly.
+    """
+
+    def calibrate(self, gold: Sequence[MetricInput]) -> tuple[Metric, Calibration]:
+        """Return the metric as fitted to the suite, and what it makes of the references."""
+        ...
+
+    def restore(self, calibration: Calibration) -> Metric:
+        """Return the metric as a stored calibration fitted it."""
+        ...
+
+
+@runtime_checkable
+class Whole(Protocol):
+    """A metric that must see all entries before it can say anything of one (consistency)."""
+
+    def statistics_of_all(self, inputs: Iterable[MetricInput]) -> Statistics:
+        """Return one row per input, in their order."""
         ...
 
 

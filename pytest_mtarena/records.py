@@ -46,6 +46,40 @@ class Language(Record):
     """The English name; empty if unknown."""
 
 
+class LanguageFacts(Record):
+    """What is known of a language; an empty field means that it is not known."""
+
+    code: str = ""
+    """ISO 639-3: ``por``."""
+    alpha2: str = ""
+    """ISO 639-1: ``pt``."""
+    name: str = ""
+    """The English name."""
+    aliases: tuple[str, ...] = ()
+    """Other names and codes."""
+    scripts: tuple[str, ...] = ()
+    """ISO 15924 codes (``Latn``), the usual one first."""
+    direction: Literal["ltr", "rtl", ""] = ""
+    has_case: bool | None = None
+    """Whether the usual script has capital letters."""
+    spaces: bool | None = None
+    """Whether words are separated by spaces."""
+    quotes: tuple[tuple[str, str], ...] = ()
+    """Pairs of quotation marks, the usual one first."""
+    letters: str = ""
+    """The exemplar letters in lower case, with combined ones written out; no separators."""
+    auxiliary: str = ""
+    """Letters of loan words and names."""
+    marks: str = ""
+    """Punctuation of the language."""
+    vendor_codes: Mapping[str, str] = Field(default_factory=dict)
+    """Service to its code of the language: ``{"google": "pt", "deepl": "PT-PT"}``."""
+    xlmr: str = ""
+    """How much of the language XLM-R was trained on (``high``, ``medium``, ``low``, ``none``)."""
+    card: Mapping[str, Json] = Field(default_factory=dict)
+    """The language card of the user, merged with those that it extends."""
+
+
 class Case(Record):
     """One thing to attempt."""
 
@@ -149,6 +183,8 @@ class Grade(Record):
     """Metric id to the reason of a None."""
     statistics: Mapping[str, tuple[float, ...]] = Field(default_factory=dict)
     """Metric id to its row of sufficient statistics; absent when the case is not counted."""
+    evidence: Mapping[str, Json] = Field(default_factory=dict)
+    """Metric id to what it found in this case: kinds of fault, words, evidence."""
     words: str = ""
     """A few words for ``-v``, such as ``chrF++ 71.3``."""
 
@@ -171,6 +207,25 @@ class SuiteSettings(Record):
     """The second file of parallel text; the suite's path is then the source file."""
 
 
+class Resources(Record):
+    """Files and switches that metrics need beside the texts. None of it is written to a card."""
+
+    fst: Path | None = None
+    """An analyser (``.hfstol``), or a directory with one a language (``glg.hfstol``)."""
+    glossary: Path | None = None
+    """A glossary: JSON, TSV or CSV, or a coaching file with a ``dictionary``."""
+    style_profile: Path | None = None
+    """A profile of the writing style, JSON."""
+    semantic_model: str | None = None
+    """``use`` for the encoder of the extra ``semantic``, or a directory of sentence-transformers."""
+    comet_model: Path | None = None
+    """A COMET checkpoint."""
+    language_id: bool = False
+    """Whether the language of outputs is identified (extra ``langid``)."""
+    cards_dir: Path | None = None
+    """A directory of language cards."""
+
+
 class Scoring(Record):
     """How attempts are scored."""
 
@@ -182,6 +237,10 @@ class Scoring(Record):
     """Overrides the tokenizer chosen by language or script."""
     normalization: Literal["NFC", "none"] = "NFC"
     """Applied to output and references alike, for every metric; stored texts stay as they came."""
+    resources: Resources = Field(default_factory=Resources, exclude=True)
+    """Where the resources are on this machine."""
+    resource_facts: Mapping[str, Json] = Field(default_factory=dict)
+    """Name of a resource that was given to its digest (SHA-256 hex of the content) or value."""
 
 
 class RunConfig(Record):
