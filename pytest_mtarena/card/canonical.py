@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 import rfc8785
@@ -66,12 +66,19 @@ def legacy_chunks(card: Mapping[str, Json]) -> Iterator[str]:
     return _chunks({**card, "run_card_hash": ""}, sorted, _legacy, ", ", ": ")
 
 
-def jcs_chunks(card: Mapping[str, Json]) -> Iterator[str]:
+def jcs_chunks(card: Mapping[str, Json], rows: Sequence[str] | None = None) -> Iterator[str]:
     """Yield the text of a card in the form of RFC 8785 (JSON Canonicalization Scheme), in pieces.
+
+    ``rows`` are the texts of the rows, when somebody has them already.
 
     An integer beyond 2**53 is accepted when it is what a reader of doubles would write.
     """
-    return _chunks(card, _by_utf16, _jcs, ",", ":")
+    return _chunks(card, _by_utf16, _jcs, ",", ":", rows)
+
+
+def row_text(row: Json, at: int = 0) -> str:
+    """Return the text of a row in the form of RFC 8785, on one line."""
+    return _jcs(row, f"{ROWS}[{at}]")
 
 
 def _chunks(
@@ -80,6 +87,7 @@ def _chunks(
     encode: Callable[[Json, str], str],
     comma: str,
     colon: str,
+    rows: Sequence[str] | None = None,
 ) -> Iterator[str]:
     yield "{"
     for number, key in enumerate(order(card)):
@@ -88,7 +96,7 @@ def _chunks(
         if key == ROWS and isinstance(value, list):
             yield "["
             for at, row in enumerate(value):
-                text = encode(row, f"{ROWS}[{at}]")
+                text = encode(row, f"{ROWS}[{at}]") if rows is None else rows[at]
                 yield f"{comma}{text}" if at else text
             yield "]"
         else:

@@ -15,7 +15,7 @@ card can seal it again.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_mtarena.card.canonical import ROWS, jcs_chunks, legacy_chunks, plain
@@ -28,25 +28,27 @@ DIGEST_ALG = "sha256 of RFC 8785 (JCS) of the card without run_card_hash and run
 _OWN = frozenset({"run_card_hash", "run_card_digest"})
 
 
-def seal(card: Mapping[str, Json], *, rows_are_plain: bool = False) -> dict[str, Any]:
+def seal(
+    card: Mapping[str, Json], *, rows_are_plain: bool = False, rows: Sequence[str] | None = None
+) -> dict[str, Any]:
     """Return the card, in plain form, with both hashes set; ``run_card_hash`` comes last.
 
-    ``rows_are_plain`` spares a second look at the rows of a card that was just assembled. Raises
-    CardError for anything in it that is not JSON.
+    ``rows_are_plain`` spares a second look at the rows of a card that was just assembled;
+    ``rows`` are their texts by ``row_text``. Raises CardError for anything that is not JSON.
     """
     own = {ROWS, *_OWN} if rows_are_plain else _OWN
     even = plain({k: v for k, v in card.items() if k not in own})
     sealed: dict[str, Any] = {k: even.get(k, card[k]) for k in card if k not in _OWN}
     sealed["run_card_hash_alg"] = HASH_ALG
     sealed["run_card_digest_alg"] = DIGEST_ALG
-    sealed["run_card_digest"] = digest_of(sealed)
+    sealed["run_card_digest"] = digest_of(sealed, rows)
     sealed["run_card_hash"] = hash_of(sealed)
     return sealed
 
 
-def digest_of(card: Mapping[str, Json]) -> str:
+def digest_of(card: Mapping[str, Json], rows: Sequence[str] | None = None) -> str:
     """Return the SHA-256 hex over RFC 8785 of a card without its hashes."""
-    return _sha256(jcs_chunks({k: v for k, v in card.items() if k not in _OWN}))
+    return _sha256(jcs_chunks({k: v for k, v in card.items() if k not in _OWN}, rows))
 
 
 def hash_of(card: Mapping[str, Json]) -> str:

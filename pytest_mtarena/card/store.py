@@ -11,13 +11,13 @@ import re
 import unicodedata
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from pytest_mtarena.card.canonical import ROWS
+from pytest_mtarena.card.canonical import ROWS, row_text
 from pytest_mtarena.card.model import RunCard
 from pytest_mtarena.errors import CardError
 from pytest_mtarena.records import Json
@@ -43,11 +43,14 @@ def safe_stem(text: str) -> str:
     return stem
 
 
-def write_card(card: Mapping[str, Json], directory: Path, stem: str) -> Path:
+def write_card(
+    card: Mapping[str, Json], directory: Path, stem: str, rows: Sequence[str] | None = None
+) -> Path:
     """Write a card as ``STEM.json`` and return its path; a card that is there stays.
 
-    When the name is taken a counter is added. The file appears only when all of it is on disk.
-    Raises CardError when it cannot be written.
+    ``rows`` are the texts of the rows by ``row_text``, if known. When the name is taken a counter
+    is added. The file appears only when all of it is on disk. Raises CardError when it cannot be
+    written.
     """
     directory = Path(directory)
     name = safe_stem(stem)
@@ -55,7 +58,7 @@ def write_card(card: Mapping[str, Json], directory: Path, stem: str) -> Path:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-            file.writelines(card_lines(card))
+            file.writelines(card_lines(card, rows))
             file.flush()
             os.fsync(file.fileno())
         return _place(temporary, directory, name)
@@ -68,15 +71,15 @@ def write_card(card: Mapping[str, Json], directory: Path, stem: str) -> Path:
             temporary.unlink(missing_ok=True)
 
 
-def card_lines(card: Mapping[str, Json]) -> Iterator[str]:
+def card_lines(card: Mapping[str, Json], rows: Sequence[str] | None = None) -> Iterator[str]:
     """Yield the text of a card's file: one row a line, the rest indented."""
-    row_text = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     yield "{"
     for number, (key, value) in enumerate(card.items()):
         yield f"{',' if number else ''}\n  {json.dumps(key, ensure_ascii=False)}: "
         if key == ROWS and isinstance(value, list) and value:
             for at, row in enumerate(value):
-                yield f"{',' if at else '['}\n    {row_text(row)}"
+                text = row_text(row, at) if rows is None else rows[at]
+                yield f"{',' if at else '['}\n    {text}"
             yield "\n  ]"
         else:
             text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -88,6 +89,9 @@ class Performing:
         gc.freeze()
         self._thresholds = gc.get_threshold()
         gc.set_threshold(max(50_000, self._thresholds[0]), *self._thresholds[1:])
+        # Nor does the interpreter have to look through all of them before it ends.
+        atexit.unregister(gc.freeze)
+        atexit.register(gc.freeze)
 
     def _tell(self, session: pytest.Session) -> None:
         selected = {item.slot for item in session.items if isinstance(item, CaseItem)}

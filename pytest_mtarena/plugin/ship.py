@@ -33,11 +33,22 @@ def pack(
     faults: Sequence[str] = (),
 ) -> str:
     """Return the payload of a row, ASCII only; raises ValueError for what is no strict JSON."""
-    payload: dict[str, Any] = {"run": slot.run, "index": slot.position, "row": row}
+    payload: dict[str, Any] = {"run": slot.run, "index": slot.position, "row": _in_order(row)}
     payload["statistics"] = statistics
     if faults:
         payload["faults"] = list(faults)
     return _encode(payload)
+
+
+_orders: dict[tuple[str, ...], list[str]] = {}
+
+
+def _in_order(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with sorted keys: it will be encoded with sorted keys more than once."""
+    names = tuple(row)
+    if names not in _orders:
+        _orders[names] = sorted(names)
+    return {name: row[name] for name in _orders[names]}
 
 
 class Shipping:

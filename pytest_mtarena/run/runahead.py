@@ -62,21 +62,23 @@ class RunAhead:
         self.peak_in_flight: dict[str, int] = {}
         self._on_start, self._on_end = on_start, on_end
         self._pending: dict[Hashable, Request] = {}
+        self._open: dict[str, list[Request]] = {}
+        """Label to the requests that were not answered when last looked at."""
         self._contestants: dict[str, Contestant] = {}
         self._engine = _Engine()
 
     def submit(self, request: Request) -> None:
         """Start a request as soon as its contestant has a free place."""
         self._pending[request.key] = request
+        self._open.setdefault(request.contestant.identity.label, []).append(request)
         self._contestants[request.contestant.identity.label] = request.contestant
         self._engine.spawn(self._serve(request, self._engine))
 
     def open_requests(self, label: str) -> int:
         """Return how many requests of a contestant have not been answered yet."""
-        return sum(
-            not request.future.done() and request.contestant.identity.label == label
-            for request in self._pending.values()
-        )
+        waiting = [one for one in self._open.get(label, ()) if not one.future.done()]
+        self._open[label] = waiting
+        return len(waiting)
 
     def take(self, key: Hashable) -> list[Attempt]:
         """Wait for a request's answer, forget the request, and return one attempt per entry."""
