@@ -17,6 +17,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
+class ArenaWarning(UserWarning):
+    """Base of the warnings about a run's outputs; ``-W error::pytest_mtarena.ArenaWarning``
+    makes each of them a failure."""
+
+
+class CopyWarning(ArenaWarning):
+    """Outputs that equal their source."""
+
+
+class RepetitionWarning(ArenaWarning):
+    """One output for many different sources."""
+
+
+class LengthWarning(ArenaWarning):
+    """Outputs that are much longer or shorter than the references."""
+
+
+class LeakWarning(ArenaWarning):
+    """Entries of the suite that stand in what the contestant was given (glossary, coaching)."""
+
+
 class ArenaError(Exception):
     """Base of all errors of this package: its text is meant for the user, without a traceback."""
 

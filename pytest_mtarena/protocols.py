@@ -56,7 +56,10 @@ class Identity(Record):
 
 @runtime_checkable
 class Contestant(Protocol):
-    """Makes attempts. Called in a background event loop, several batches at once."""
+    """Makes attempts. Called in a background event loop, several batches at once.
+
+    One with an attribute ``metrics``, a mapping from ids, is judged by those too.
+    """
 
     identity: Identity
 
@@ -80,6 +83,9 @@ class Report(Record):
     """Key of the scores block that people look at first."""
     caveats: Sequence[str] = ()
     """Things to worry about, one line each, with ids."""
+    alarms: Mapping[str, str] = {}
+    """Caveat to its kind, of those that are worth a warning: ``copies``, ``repetition``,
+    ``length``, ``leak``."""
     stored: Sequence[str] = ()
     """Metrics that are not installed here: scored as the mean of the rows' stored values."""
     metrics: Mapping[str, Mapping[str, Json]] = {}
@@ -142,8 +148,13 @@ class Kind(Protocol):
         """
         ...
 
-    def referee(self, suite: Suite, group: str, scoring: Scoring) -> Referee:
-        """Return the referee for one group of a suite."""
+    def referee(
+        self, suite: Suite, group: str, scoring: Scoring, metrics: Mapping[str, Metric] = ..., /
+    ) -> Referee:
+        """Return the referee for one group of a suite.
+
+        ``metrics`` are those that the contestant brings along; left out when it brings none.
+        """
         ...
 
     def referee_for_card(self, card: Mapping[str, Json]) -> Referee:
@@ -157,9 +168,9 @@ MetricDirection = Literal["higher", "lower", "target"]
 Validation = Literal["externally validated", "proxy", "heuristic", "unvalidated"]
 """How far a metric is known to follow human judgement.
 
-``externally validated``: published studies correlate it with human judgement. ``proxy``: it measures
-something else that goes along with quality. ``heuristic``: rules that were tried on real outputs
-only. ``unvalidated``: nothing is known, as of a contributed metric that says nothing.
+``externally validated``: published studies correlate it with human judgement. ``proxy``: it
+measures something else that goes along with quality. ``heuristic``: rules that were tried on real
+outputs only. ``unvalidated``: nothing is known, as of a contributed metric that says nothing.
 """
 
 _NO_FACTS = LanguageFacts()
@@ -196,6 +207,8 @@ class Finding:
     """Why there is no value, a few words."""
     evidence: Json = None
     """What was found, as a JSON value, for the card's row; None when there is nothing to tell."""
+    is_fault: bool = False
+    """Whether the reason is that the metric broke: such a reason is kept in the row."""
 
 
 class Calibration(Record):
@@ -227,16 +240,40 @@ class Metric(Protocol):
     - what ``Examining``, ``Calibrating`` and ``Whole`` add.
     """
 
-    id: str
-    """The key in the card's scores block, such as ``bleu``."""
-    title: str
-    """For people: ``BLEU``."""
-    scale: str
-    """Such as ``0-100`` or ``0-1``."""
-    direction: MetricDirection
-    level: MetricLevel
-    role: MetricRole
-    version: str
+    @property
+    def id(self) -> str:
+        """The key in the card's scores block, such as ``bleu``."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """For people: ``BLEU``."""
+        ...
+
+    @property
+    def scale(self) -> str:
+        """Such as ``0-100`` or ``0-1``."""
+        ...
+
+    @property
+    def direction(self) -> MetricDirection:
+        """Which way is better."""
+        ...
+
+    @property
+    def level(self) -> MetricLevel:
+        """Whether single entries have a value that means something."""
+        ...
+
+    @property
+    def role(self) -> MetricRole:
+        """How much weight people should give it."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Changes when the value of the same texts does."""
+        ...
 
     @property
     def signature(self) -> str:

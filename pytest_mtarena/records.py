@@ -34,7 +34,9 @@ COUNTED: frozenset[str] = frozenset({"ok", "error", "timeout", "crashed"})
 class Record(BaseModel):
     """Base of the records: frozen, and nothing unknown gets in."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True, defer_build=True
+    )
 
 
 class Language(Record):
@@ -217,7 +219,7 @@ class Resources(Record):
     style_profile: Path | None = None
     """A profile of the writing style, JSON."""
     semantic_model: str | None = None
-    """``use`` for the encoder of the extra ``semantic``, or a directory of sentence-transformers."""
+    """``use``, the encoder of the extra ``semantic``, or a directory of sentence-transformers."""
     comet_model: Path | None = None
     """A COMET checkpoint."""
     language_id: bool = False

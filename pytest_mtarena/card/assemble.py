@@ -94,7 +94,8 @@ ORDER = (
     *("elapsed_seconds", "dataset", "config", "method_card", "system_prompt_sha256"),
     *("system_prompt_used", "fingerprint", "scores", "totals", "environment"),
     *("kind", "complete", "interrupted", "selection", "setup_fingerprint", "signatures"),
-    *("directions", "headline", "metric_availability", "caveats", "notes", "provenance", "extra"),
+    *("directions", "headline", "metrics", "detector_calibration", "metric_availability"),
+    *("caveats", "notes", "provenance", "extra"),
     *("results", "run_card_hash"),
 )
 """The keys of a card before it is sealed: the documented ones in their documented order."""
@@ -132,6 +133,8 @@ def derived(card: Mapping[str, Json], report: Report) -> dict[str, Any]:
         "signatures": dict(report.signatures),
         "directions": dict(report.directions),
         "headline": report.headline,
+        "metrics": {name: dict(one) for name, one in report.metrics.items()},
+        "detector_calibration": {name: dict(one) for name, one in report.calibration.items()},
         "metric_availability": why,
         "caveats": [*report.caveats, *card["notes"]],
     }

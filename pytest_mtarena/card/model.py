@@ -19,7 +19,7 @@ _SHA256 = r"^[0-9a-f]{64}$"
 class Block(BaseModel):
     """Base of the parts of a card: exact types, nothing unknown."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class CardLanguages(Block):
@@ -225,6 +225,11 @@ class RunCard(Block):
     """Key of the scores to the direction that is better: higher, lower or target."""
     headline: str | None
     """Key of the scores to look at first."""
+    metrics: dict[str, dict[str, Json]] = Field(default_factory=dict)
+    """Metric to what it says of itself: scale, direction, level, role, validation, version,
+    needs."""
+    detector_calibration: dict[str, dict[str, Json]] = Field(default_factory=dict)
+    """Metric to what it makes of the suite's own references: false alarms, thresholds."""
     metric_availability: dict[str, str]
     """Key of a null, in ``scores`` or as ``totals.KEY``, to its reason."""
     caveats: list[str]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pytest_mtarena.contestants.calling import call
 from pytest_mtarena.contestants.method import fresh
-from pytest_mtarena.protocols import Contestant, Entry, Identity, PostTranslation
+from pytest_mtarena.protocols import Contestant, Entry, Identity, Metric, PostTranslation
 from pytest_mtarena.records import Attempt, Failure, RunConfig
 
 
@@ -28,6 +28,11 @@ class HookedContestant:
         self.identity: Identity = known.model_copy(
             update={"facts": {**known.facts, "hooks": [name for name, _ in hooks]}}
         )
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics that the contestant brings along."""
+        return getattr(self.contestant, "metrics", {})
 
     async def aclose(self) -> None:
         """Close the contestant, if it can be closed."""

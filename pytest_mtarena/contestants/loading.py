@@ -22,7 +22,7 @@ from pytest_mtarena.contestants.manifest import (
 from pytest_mtarena.contestants.method import MethodContestant, fresh
 from pytest_mtarena.contestants.sources import hash_directory, hash_file, import_private
 from pytest_mtarena.errors import ArenaError, MethodError
-from pytest_mtarena.protocols import Contestant, ContestantFactory, Identity
+from pytest_mtarena.protocols import Calibrating, Contestant, ContestantFactory, Identity, Metric
 from pytest_mtarena.records import Json
 
 _SECRET = re.compile(r"(^|[_-])(key|apikey|token|secret|password)s?$", re.I)
@@ -36,7 +36,7 @@ def load_method(directory: Path, options: Mapping[str, str]) -> MethodContestant
     manifest = read_manifest(directory)
     content = hash_directory(directory)
     root = directory.resolve()
-    factory = _import_class(manifest, root)
+    factory = _import_class(manifest, root, manifest.module, manifest.attribute)
     offered: dict[str, Any] = {
         "manifest": fresh(dict(manifest.raw)),
         "method_dir": root,
@@ -61,7 +61,13 @@ def load_method(directory: Path, options: Mapping[str, str]) -> MethodContestant
             "options": describe_options(options),
         },
     )
-    return MethodContestant(getattr(subject, function), identity, home=root, function=function)
+    return MethodContestant(
+        getattr(subject, function),
+        identity,
+        home=root,
+        function=function,
+        metrics=_load_metrics(manifest, root),
+    )
 
 
 def wrap_method(
@@ -128,9 +134,32 @@ def _slug(method_id: str, content: str) -> str:
     return f"method/{method_id}@{content[:8]}"
 
 
-def _import_class(manifest: Manifest, root: Path) -> Callable[..., Any]:
+def _load_metrics(manifest: Manifest, root: Path) -> dict[str, Metric]:
+    """Return the metrics that a method brings, by id.
+
+    They judge this method only. None may be calibrated: it would be shown the references before
+    the method that lives in the same directory has answered.
+    """
     where = manifest.directory / MANIFEST
-    module, attribute = manifest.module, manifest.attribute
+    found: dict[str, Metric] = {}
+    for module, attribute in manifest.metrics:
+        made = _import_class(manifest, root, module, attribute)
+        metric = _construct(made, {}, where=where, home=root) if isinstance(made, type) else made
+        name = f"metric_plugins: {module}:{attribute}"
+        if not isinstance(metric, Metric):
+            raise MethodError(where, f"{name} is no metric: see docs/extending.md")
+        if isinstance(metric, Calibrating):
+            raise MethodError(where, f"{name}: a method's own metric cannot be calibrated")
+        if metric.id in found:
+            raise MethodError(where, f"{name}: the metric {metric.id!r} is there twice")
+        found[metric.id] = metric
+    return found
+
+
+def _import_class(
+    manifest: Manifest, root: Path, module: str, attribute: str
+) -> Callable[..., Any]:
+    where = manifest.directory / MANIFEST
     try:
         found = import_private(root, module, make_method_id(manifest.method_id))
     except KeyboardInterrupt:
@@ -142,7 +171,7 @@ def _import_class(manifest: Manifest, root: Path) -> Callable[..., Any]:
             ) from error
         raise _failure(where, f"entry_point: importing {module} failed", error, root) from error
     value = getattr(found, attribute, None)
-    if not callable(value):
+    if not callable(value) and not isinstance(value, Metric):
         what = "there is no" if value is None else "not callable:"
         raise MethodError(where, f"entry_point: {what} {attribute} in {module}.py")
     return cast(Callable[..., Any], value)

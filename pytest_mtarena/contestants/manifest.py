@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,8 @@ class Manifest(Record):
     notes: tuple[str, ...] = ()
     card: Mapping[str, Json] | None = None
     """What ``method_card.json`` says; None when there is no such file."""
+    metrics: tuple[tuple[str, str], ...] = ()
+    """Module and attribute of each metric that the method brings (``metric_plugins``)."""
     raw: Mapping[str, Json]
     """The manifest as written, for the method's constructor."""
 
@@ -88,6 +90,7 @@ def read_manifest(directory: Path) -> Manifest:
         read_requirements(directory),
     )
     problems += audit.errors
+    list(_metrics(raw, problems))
 
     card = None
     if (directory / CARD).exists():
@@ -114,6 +117,7 @@ def read_manifest(directory: Path) -> Manifest:
         dependency_class=audit.derived,
         notes=audit.notes,
         card=card,
+        metrics=tuple(_metrics(raw, [])),
         raw=raw,
     )
 
@@ -204,6 +208,23 @@ def _class_of(raw: Mapping[str, Json], problems: list[str]) -> str | None:
     meant = f"; did you mean {near[0]}?" if near else ""
     problems.append(f"class: {given!r} is none of {', '.join(CLASSES)}{meant}")
     return None
+
+
+def _metrics(raw: Mapping[str, Json], problems: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield module and attribute of each metric of the manifest; what is wrong is a problem."""
+    given = raw.get("metric_plugins") or []
+    if not isinstance(given, list):
+        problems.append("metric_plugins: must be a list of objects with an entry_point")
+        return
+    for place, one in enumerate(given):
+        point = one.get("entry_point") if isinstance(one, Mapping) else None
+        match = _ENTRY_POINT.fullmatch(point) if isinstance(point, str) else None
+        if match is None:
+            problems.append(
+                f"metric_plugins[{place}]: entry_point must look like module:Class, not {point!r}"
+            )
+        else:
+            yield match[1], match[2]
 
 
 def _is_text(value: Json) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pytest_mtarena.contestants.calling import call, describe
 from pytest_mtarena.contestants.exchange import check_results
-from pytest_mtarena.protocols import Entry, Identity
+from pytest_mtarena.protocols import Entry, Identity, Metric
 from pytest_mtarena.records import Attempt, Failure, Json, RunConfig
 
 
@@ -27,10 +27,13 @@ class MethodContestant:
         home: Path | None = None,
         function: str = "translate",
         on_fault: Callable[[Sequence[Entry], str], None] | None = None,
+        metrics: Mapping[str, Metric] | None = None,
     ) -> None:
         self.identity = identity
         self.faults: list[str] = []
         """What went wrong and belongs to no entry, one line each."""
+        self.metrics = dict(metrics or {})
+        """Metrics that the method brings along, by id; they judge it only."""
         self.on_fault = on_fault
         """Called with the batch and each line of ``faults`` as it comes, before the answer."""
         self._translate = translate

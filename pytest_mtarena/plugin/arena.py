@@ -44,7 +44,15 @@ class Run:
     @cached_property
     def referee(self) -> Referee:
         """The referee of this run."""
-        return self.kind.referee(self.suite, self.group, self.settings.scoring)
+        return self.new_referee()
+
+    def new_referee(self) -> Referee:
+        """Return a referee of this run, with the metrics that are known by now."""
+        referee = self.kind.referee
+        own = getattr(self.contestant, "metrics", None)
+        if own:
+            return referee(self.suite, self.group, self.settings.scoring, own)
+        return referee(self.suite, self.group, self.settings.scoring)
 
     @cached_property
     def config(self) -> RunConfig:

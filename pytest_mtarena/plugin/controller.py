@@ -17,12 +17,15 @@ from typing import Any
 import pytest
 
 from pytest_mtarena.card.assemble import assemble
+from pytest_mtarena.card.canonical import row_text
 from pytest_mtarena.card.facts import RunFacts
+from pytest_mtarena.card.gates import missed_gates
 from pytest_mtarena.card.git import git_provenance
 from pytest_mtarena.card.seal import seal
 from pytest_mtarena.card.store import write_card
 from pytest_mtarena.errors import ArenaError
 from pytest_mtarena.plugin.arena import Arena, Run
+from pytest_mtarena.protocols import Report
 from pytest_mtarena.referee.stats.rows import StatisticsRows
 from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.journal import Journal, read_header
@@ -65,6 +68,8 @@ class Outcome:
     path: Path | None = None
     missed: list[str] = field(default_factory=list)
     """Why the run is red beside its items: gates that were missed, faults of no entry."""
+    alarms: Mapping[str, str] = field(default_factory=dict)
+    """Caveats that are worth a warning, and their kinds."""
 
     @property
     def is_final(self) -> bool:
@@ -101,6 +106,7 @@ class Controller:
         """Seconds that earlier sessions worked on each run, by the journal."""
         self._elapsed: dict[str, float] = {}
         """Seconds that all sessions have worked on each run."""
+        self._git: dict[Path, dict[str, Any] | None] = {}
 
     @property
     def selected(self) -> set[Slot]:
@@ -156,7 +162,11 @@ class Controller:
                 stamp = self._started.strftime("%Y%m%dT%H%M%S.%f")
                 path = self.arena.settings.output_dir / f"{stamp}.journal.jsonl"
                 self.journal_path = path
-                header = {"started": self._started.isoformat(), "setups": setups(self.arena)}
+                header = {
+                    "started": self._started.isoformat(),
+                    "setups": setups(self.arena),
+                    "cards": self._skeletons(),
+                }
                 self.journal = Journal.create(path, header)
             if self.journal is not None:
                 self.journal_path = self.journal.path
@@ -165,6 +175,25 @@ class Controller:
                 f"no journal can be kept in {self.arena.settings.output_dir} "
                 f"({error.strerror}): an interrupted run will not be resumable"
             )
+
+    def _skeletons(self) -> dict[str, dict[str, Any]]:
+        """Return the card of every run without rows and scores.
+
+        With it the rows of a journal can be scored where neither suite nor method is.
+        """
+        selected: dict[str, list[Slot]] = {}
+        for slot in sorted(self.selected):
+            selected.setdefault(slot.run, []).append(slot)
+        cards = {}
+        for key, slots in selected.items():
+            run = self.arena.runs[key]
+            try:
+                facts = self._facts(run, slots, False, ())
+                nothing = Report(scores={})
+                cards[key] = assemble(facts, (), nothing, provenance=self._provenance(run))
+            except Exception:  # rows are worth more: the end of the session tells what is wrong
+                continue
+        return cards
 
     # -- cards ------------------------------------------------------------------------------
 
@@ -216,12 +245,8 @@ class Controller:
         complete = len(rows) == len(selected)
         report = run.referee.score(rows, statistics)
         facts = self._facts(run, selected, complete, trouble)
-        provenance = {
-            "method": None if run.method_dir is None else git_provenance(run.method_dir),
-            "suite": git_provenance(run.suite.path),
-        }
-        card = assemble(facts, rows, report, provenance=provenance)
-        outcome = Outcome(run, card)
+        card = assemble(facts, rows, report, provenance=self._provenance(run))
+        outcome = Outcome(run, card, alarms=report.alarms)
         try:
             self.arena.registry.extend_card(card)
         except ArenaError as error:
@@ -229,13 +254,26 @@ class Controller:
         outcome.missed.extend(trouble)
         outcome.missed.extend(missed_gates(card, self.arena.settings.fail_under))
         outcome.missed.extend(_unknown_metrics(set(report.directions), rows))
-        outcome.card = seal(card, rows_are_plain=True)
+        # Encoded once for the digest and the file; in a large session memory is dearer.
+        ordered = card["results"]
+        texts = (
+            [row_text(row, at) for at, row in enumerate(ordered)] if len(ordered) < MANY else None
+        )
+        outcome.card = seal(card, rows_are_plain=True, rows=texts)
         stem = f"{self._started:%Y%m%dT%H%M}-{run.suite.id}-{run.contestant.identity.label}"
         try:
-            outcome.path = write_card(outcome.card, self.arena.settings.output_dir, stem)
+            outcome.path = write_card(outcome.card, self.arena.settings.output_dir, stem, texts)
         except ArenaError as error:
             outcome.missed.append(f"the card could not be written: {error}")
         return outcome
+
+    def _provenance(self, run: Run) -> dict[str, Any]:
+        """Return the git state of method and suite, looked up once."""
+        paths = {"method": run.method_dir, "suite": run.suite.path}
+        for path in paths.values():
+            if path is not None and path not in self._git:
+                self._git[path] = git_provenance(path)
+        return {name: None if path is None else self._git[path] for name, path in paths.items()}
 
     def _facts(
         self,
@@ -290,21 +328,6 @@ def _share(row: dict[str, Any], run: Run) -> dict[str, Any]:
         if row.get(key) == value:
             row[key] = value
     return row
-
-
-def missed_gates(card: Mapping[str, Any], limits: Iterable[tuple[str, float]]) -> list[str]:
-    """Return one line per ``--mt-fail-under`` that a card misses."""
-    missed = []
-    for metric, limit in limits:
-        value = card["scores"].get(metric)
-        lower_is_better = card["directions"].get(metric) == "lower"
-        wanted = "at most" if lower_is_better else "at least"
-        if not isinstance(value, int | float):
-            why = card["metric_availability"].get(metric, "it has no value")
-            missed.append(f"gate: {metric} is unknown, {wanted} {limit:g} is asked for: {why}")
-        elif (value > limit) if lower_is_better else (value < limit):
-            missed.append(f"gate: {metric} {value:g}, {wanted} {limit:g} is asked for")
-    return missed
 
 
 def setups(arena: Arena) -> dict[str, dict[str, Any]]:

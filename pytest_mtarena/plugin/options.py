@@ -307,6 +307,34 @@ OPTIONS: tuple[Option, ...] = (
         default="NFC",
     ),
     Option(
+        "fst",
+        "a morphological analyser (.hfstol), or a directory with one a language (glg.hfstol)",
+        "score",
+        "PATH",
+    ),
+    Option(
+        "glossary",
+        "terms and how they are to be translated: JSON, TSV, CSV, or a coaching file",
+        "score",
+        "PATH",
+    ),
+    Option("style-profile", "what the writing style should be, JSON", "score", "PATH"),
+    Option(
+        "semantic-model",
+        "encoder of the semantic score: 'use' (extra semantic) or a directory of "
+        "sentence-transformers",
+        "score",
+        "NAME",
+    ),
+    Option("comet-model", "a COMET checkpoint (.ckpt); nothing is downloaded", "score", "PATH"),
+    Option(
+        "language-id",
+        "identify the language of outputs, for code switching and hallucination (extra langid)",
+        "score",
+        flag=True,
+    ),
+    Option("cards-dir", "a directory of language cards, JSON", "score", "DIR"),
+    Option(
         "item-min",
         "an item fails when its own score is worse than this; repeatable",
         "score",

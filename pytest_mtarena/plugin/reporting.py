@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_mtarena.errors import ArenaError, SuiteError, UsageError
+from pytest_mtarena.errors import (
+    ArenaError,
+    ArenaWarning,
+    CopyWarning,
+    LeakWarning,
+    LengthWarning,
+    RepetitionWarning,
+    SuiteError,
+    UsageError,
+)
 from pytest_mtarena.plugin.arena import Arena, file_nodeid
 from pytest_mtarena.plugin.controller import Controller, Outcome
 from pytest_mtarena.plugin.ship import WORDS
@@ -67,7 +77,11 @@ class Reporting:
             for run in runs:
                 try:
                     # Not the run's own: a conftest that is found later may add metrics to that.
-                    referee = run.kind.referee(run.suite, run.group, settings.scoring)
+                    referee = run.new_referee()
+                    if settings.scoring.resource_facts and (
+                        prepare := getattr(referee, "prepare", None)
+                    ):
+                        prepare()
                 except ArenaError as error:
                     raise pytest.UsageError(str(error)) from error
                 known = referee.score([]).directions if limits else {}
@@ -130,6 +144,8 @@ class Reporting:
         if session.exitstatus == pytest.ExitCode.USAGE_ERROR:
             return  # nothing was run: a card without a row would only be in the way
         self._controller.finish()
+        for outcome in self._controller.outcomes:
+            _warn(outcome)
         if self._controller.broken:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
         elif session.exitstatus == pytest.ExitCode.OK and any(
@@ -186,6 +202,23 @@ class Reporting:
             if suite is not None and not suite.cases:
                 why = why_empty(self._arena.settings.suite, path)
                 write(printable(f"mtarena: nothing selected in {suite.id}: {why}"))
+
+
+_WARNINGS = {
+    "copies": CopyWarning,
+    "repetition": RepetitionWarning,
+    "length": LengthWarning,
+    "leak": LeakWarning,
+}
+
+
+def _warn(outcome: Outcome) -> None:
+    """Warn of what is wrong with the outputs; a warning that is made an error misses a gate."""
+    for line, kind in outcome.alarms.items():
+        try:
+            warnings.warn(f"{outcome.run.title}: {line}", _WARNINGS[kind], stacklevel=1)
+        except ArenaWarning as error:
+            outcome.missed.append(f"{type(error).__name__}: {line}")
 
 
 def _about(suite: Suite) -> str:

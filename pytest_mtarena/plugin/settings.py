@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_mtarena.errors import UsageError
 from pytest_mtarena.records import Scoring, SuiteSettings
+from pytest_mtarena.referee.resources import read_resources, resource_facts
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ def read_settings(option: Any, base: Path) -> Settings:
     normalization = option.mt_normalization
     if normalization not in ("NFC", "none"):
         raise UsageError(f"--mt-normalization takes NFC or none, not {normalization!r}")
+    resources = read_resources(option, base)
     args: dict[str, str] = {}
     for key, value in option.mt_method_arg or ():
         if key in args:
@@ -93,6 +95,8 @@ def read_settings(option: Any, base: Path) -> Settings:
             n_bootstrap=option.mt_n_bootstrap,
             bleu_tokenize=option.mt_bleu_tokenize,
             normalization=normalization,
+            resources=resources,
+            resource_facts=resource_facts(resources),
         ),
         batch_size=option.mt_batch_size,
         concurrency=option.mt_concurrency,

@@ -6,12 +6,19 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pytest_mtarena.protocols import Statistics
 from pytest_mtarena.records import Json
 from pytest_mtarena.referee.inputs import row_references
-from pytest_mtarena.referee.metrics.builtin import LIMITS
+from pytest_mtarena.referee.metrics.ids import LIMITS
 from pytest_mtarena.referee.normalization import is_blank
+from pytest_mtarena.referee.placeholders import (
+    find_placeholders,
+    same_variables,
+    tags_of,
+    variables_of,
+)
 from pytest_mtarena.referee.scripts import Tokenization
 from pytest_mtarena.referee.table import Table
 from pytest_mtarena.text import cut, printable, some
@@ -23,18 +30,18 @@ DEFLATED = 0.67
 REPEATED = 3
 REPEATED_SHARE = 0.1
 
-_PLACEHOLDER = re.compile(
-    r"""
-    \{\{\s*[\w.]+\s*\}\}                              # {{user}}
-    | \$\{[\w.]+\}                                    # ${user}
-    | \{[\w.]*\}                                      # {name} {0} {}
-    | (?<![\w%])%\([\w.]+\)[-+0\#]?\d*(?:\.\d+)?[a-z] # %(count)d
-    | (?<![\w%])%(?:\d+\$)?[-+0\#]?\d*(?:\.\d+)?(?:ld|lu|[sdiufgxXc@])(?![\w])  # %s %1$d
-    | </?[A-Za-z][\w-]*(?=[\s/>])[^<>]*>              # <b> </b> <br/>
-    """,
-    re.VERBOSE,
-)
-_TAG_NAME = re.compile(r"</?[A-Za-z][\w-]*")
+_MARKS = re.compile(r"[%{<$@]")
+"""One of these is in every placeholder."""
+
+ALARMS = frozenset({"copies", "repetition", "length", "leak"})
+"""The kinds that are worth a warning of pytest."""
+
+
+class Caveat(NamedTuple):
+    """One thing to worry about."""
+
+    kind: str
+    text: str
 
 
 def caveats(
@@ -44,16 +51,16 @@ def caveats(
     tokenization: Tokenization,
     cut_ids: Sequence[str],
     copies: tuple[Sequence[str], int],
-) -> list[str]:
+) -> list[Caveat]:
     """Return the caveats of a run, the gravest first."""
     said = [row for row in counted if row["status"] == "ok" and not is_blank(row.get("predicted"))]
     lines = [
-        *_errors(counted),
-        *_repeated(said),
-        *_copies(copies),
-        *_placeholders(said),
-        *_lengths(said),
-        *_bleu(table, scores, tokenization),
+        *_kind("errors", _errors(counted)),
+        *_kind("repetition", _repeated(said)),
+        *_kind("copies", _copies(copies)),
+        *_kind("placeholders", _placeholders(said)),
+        *_kind("length", _lengths(said)),
+        *_kind("bleu", _bleu(table, scores, tokenization)),
     ]
     if cut_ids:
         limits = ", ".join(
@@ -61,16 +68,22 @@ def caveats(
             for name, limit in LIMITS.items()
             if name in table.metrics
         )
-        lines.append(
+        text = (
             f"{_number(len(cut_ids), 'entry', 'entries')} scored on the first characters only "
             f"({limits}): {some(cut_ids)}"
         )
+        lines.append(Caveat("cut", text))
     if 0 < len(counted) < FEW_ENTRIES:
-        lines.append(
+        text = (
             f"only {_number(len(counted), 'entry', 'entries')}: "
             f"intervals from fewer than {FEW_ENTRIES} are not to be relied on"
         )
+        lines.append(Caveat("few", text))
     return lines
+
+
+def _kind(kind: str, lines: Sequence[str]) -> list[Caveat]:
+    return [Caveat(kind, line) for line in lines]
 
 
 def count_copies(ids: Sequence[str], eligible: int) -> dict[str, Json]:
@@ -79,18 +92,9 @@ def count_copies(ids: Sequence[str], eligible: int) -> dict[str, Json]:
     return {"count": len(ids), "eligible": eligible, "rate": rate}
 
 
-def placeholders(text: str) -> Counter[str]:
-    """Return the placeholders and tags of a text; of a tag its name only."""
-    found: Counter[str] = Counter()
-    for match in _PLACEHOLDER.finditer(text):
-        word = match.group()
-        tag = _TAG_NAME.match(word)
-        found["".join(word.split()) if tag is None else tag.group().lower() + ">"] += 1
-    return found
-
-
 def _key(text: Json) -> str:
-    return unicodedata.normalize("NFC", str(text or "")).strip()
+    text = str(text or "")
+    return (text if text.isascii() else unicodedata.normalize("NFC", text)).strip()
 
 
 def _id(row: Mapping[str, Json]) -> str:
@@ -151,18 +155,34 @@ def _repeated(said: Sequence[Mapping[str, Json]]) -> list[str]:
 def _placeholders(said: Sequence[Mapping[str, Json]]) -> list[str]:
     changed = []
     for row in said:
-        wanted = placeholders(str(row.get("source") or ""))
+        source = str(row.get("source") or "")
+        if not _MARKS.search(source):  # as in most texts
+            continue
+        wanted = _placed(source)
         # Where every reference changes them too, the translation is meant to.
         if (
-            wanted
-            and any(placeholders(reference) == wanted for reference in row_references(row))
-            and placeholders(str(row["predicted"])) != wanted
+            any(wanted)
+            and any(_same(wanted, _placed(reference)) for reference in row_references(row))
+            and not _same(wanted, _placed(str(row["predicted"])))
         ):
             changed.append(_id(row))
     if not changed:
         return []
     what = _number(len(changed), "output", "outputs")
     return [f"{what} lost or changed a placeholder or tag: {some(changed)}"]
+
+
+_Placed = tuple[list[str], Counter[tuple[str, str]]]
+
+
+def _placed(text: str) -> _Placed:
+    """Return the variables and the tags of a text."""
+    found = find_placeholders(text)
+    return variables_of(found), Counter(tags_of(found))
+
+
+def _same(one: _Placed, other: _Placed) -> bool:
+    return same_variables(one[0], other[0]) and one[1] == other[1]
 
 
 def _lengths(said: Sequence[Mapping[str, Json]]) -> list[str]:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pytest_mtarena.protocols import Metric, MetricInput, Statistics
+from pytest_mtarena.protocols import Examining, Finding, Metric, MetricInput, Statistics
+from pytest_mtarena.records import Json
 from pytest_mtarena.referee.metrics.base import NO_VALUE, NON_FINITE, MeanMetric, fault, present
-from pytest_mtarena.referee.metrics.builtin import IDS, LIMITS
+from pytest_mtarena.referee.metrics.ids import IDS, LIMITS
 
 UNDEFINED = "undefined for these entries"
 
@@ -26,6 +27,16 @@ class Judged:
     """The value of each entry on the metric's scale, finite or None."""
     reasons: list[str | None]
     """Why a value is None."""
+    evidence: Sequence[Json] = ()
+    """What was found in each entry; empty when the metric tells nothing."""
+    faults: Sequence[bool] | None = None
+    """Which reasons are worth keeping in the row; None: all of them."""
+
+    def kept_reason(self, place: int) -> str | None:
+        """Return the reason of an entry, unless it only says that the metric does not apply."""
+        if self.faults is None or self.faults[place]:
+            return self.reasons[place]
+        return None
 
 
 def judge(metric: Metric, inputs: Sequence[MetricInput]) -> Judged:
@@ -33,6 +44,8 @@ def judge(metric: Metric, inputs: Sequence[MetricInput]) -> Judged:
     if isinstance(metric, MeanMetric):
         rows, reasons = metric.evaluate(inputs)
         return _judged(rows, list(metric.entry(inputs, rows)), reasons)
+    if isinstance(metric, Examining):
+        return _examined(metric, inputs)
     if metric.id in IDS:
         rows = metric.statistics(inputs)
         return _judged(rows, list(metric.entry(inputs, rows)), [None] * len(inputs))
@@ -56,6 +69,38 @@ def was_cut(one: MetricInput, metrics: Mapping[str, Metric]) -> list[str]:
     """Return the ids of the metrics that looked only at the beginning of a side."""
     longest = max(map(len, (one.output, *one.references)))
     return [name for name in metrics if longest > LIMITS.get(name, longest)]
+
+
+def _examined(metric: Metric, inputs: Sequence[MetricInput]) -> Judged:
+    """Put findings together; a fault is laid at the door of single entries."""
+    assert isinstance(metric, Examining)
+    width = len(getattr(metric, "columns", ())) or None
+    try:
+        findings = list(metric.examine(inputs))
+        if len(findings) != len(inputs):
+            raise ValueError(f"{len(findings)} findings for {len(inputs)} entries")
+        sizes = {len(one.statistics) for one in findings if one.statistics is not None}
+        if len(sizes | ({width} if width else set())) > 1:
+            raise ValueError(f"statistics of different lengths: {sorted(sizes)}")
+    except Exception as error:
+        if len(inputs) > 1:
+            return _joined([_examined(metric, [one]) for one in inputs], width)
+        findings = [Finding(None, None, fault(error), is_fault=True)]
+        sizes = set()
+    rows = np.full((len(inputs), width or max(sizes, default=1)), np.nan)
+    for row, one in zip(rows, findings, strict=True):
+        if one.statistics is not None:
+            row[:] = one.statistics
+    rows[np.isinf(rows).any(axis=1)] = np.nan
+    values = [None if one.value is None else float(one.value) for one in findings]
+    told = _judged(rows, values, [one.reason for one in findings])
+    return Judged(
+        told.rows,
+        told.values,
+        told.reasons,
+        [one.evidence for one in findings],
+        [one.is_fault for one in findings],
+    )
 
 
 def _judge_foreign(metric: Metric, inputs: Sequence[MetricInput]) -> Judged:
@@ -102,8 +147,8 @@ def _judged(rows: Statistics, values: list[float | None], reasons: Sequence[str 
     return Judged(rows, values, told)
 
 
-def _joined(parts: Sequence[Judged]) -> Judged:
-    width = max(part.rows.shape[1] for part in parts)
+def _joined(parts: Sequence[Judged], width: int | None = None) -> Judged:
+    width = width or max(part.rows.shape[1] for part in parts)
     rows = np.full((len(parts), width), np.nan)
     for row, part in zip(rows, parts, strict=True):
         if part.rows.shape[1] == width:
@@ -112,4 +157,8 @@ def _joined(parts: Sequence[Judged]) -> Judged:
         rows,
         [value for part in parts for value in part.values],
         [reason for part in parts for reason in part.reasons],
+        [one for part in parts for one in part.evidence],
+        None
+        if any(part.faults is None for part in parts)
+        else [one for part in parts for one in part.faults or ()],
     )

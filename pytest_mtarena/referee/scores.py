@@ -7,20 +7,46 @@ BLEU and TER 0-100 with 2 decimals; rates and ratios with 4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from pytest_mtarena.protocols import Metric, MetricDirection, Report
+from pytest_mtarena.protocols import Calibration, Metric, Report, Whole
 from pytest_mtarena.records import Json, Scoring
-from pytest_mtarena.referee.caveats import caveats, count_copies, find_copies
-from pytest_mtarena.referee.inputs import is_counted, row_input, row_references
-from pytest_mtarena.referee.judging import total, was_cut
+from pytest_mtarena.referee.caveats import ALARMS, caveats, count_copies, find_copies
+from pytest_mtarena.referee.composite import ID as COMPOSITE
+from pytest_mtarena.referee.composite import (
+    NO_METRIC,
+    composite,
+    cost_adjusted,
+    coverage,
+    tier,
+    weights_of,
+)
+from pytest_mtarena.referee.inputs import (
+    UNKNOWN,
+    Languages,
+    is_counted,
+    row_input,
+    row_references,
+)
+from pytest_mtarena.referee.judging import judge, total, was_cut
 from pytest_mtarena.referee.metrics.base import NO_VALUE, present
-from pytest_mtarena.referee.metrics.builtin import IDS
-from pytest_mtarena.referee.normalization import is_blank
+from pytest_mtarena.referee.metrics.catalog import describe
+from pytest_mtarena.referee.metrics.ids import EVERY_ID, IDS
+from pytest_mtarena.referee.normalization import Normalization, is_blank
 from pytest_mtarena.referee.scripts import Tokenization
-from pytest_mtarena.referee.stats.bootstrap import MIN_TIER, SEED, TOO_FEW, intervals
+from pytest_mtarena.referee.stats.bootstrap import (
+    MIN_TIER,
+    SEED,
+    TOO_FEW,
+    interval,
+    intervals,
+    intervals_of,
+    replicate,
+)
 from pytest_mtarena.referee.table import Given, Table, make_table, stored_metrics
 
 HEADLINE = "chrf_plus_plus"
@@ -39,26 +65,6 @@ _TIERED = ("chrf_plus_plus", "exact_match_rate")
 NO_LABEL = "(none)"
 NOTHING = "nothing to score"
 
-PLANNED = {
-    "equivalent_matches": "equivalent match",
-    "equivalent_match_rate": "equivalent match",
-    "fst_accepted": "FST acceptance",
-    "fst_acceptance_rate": "FST acceptance",
-    "morphological_accuracy": "morphological accuracy",
-    "orthographic_accuracy": "orthographic accuracy",
-    "semantic_score": "semantic score",
-    "comet_score": "COMET",
-    "comet_model": "COMET",
-    "code_switching_rate": "code switching",
-    "hallucination_rate": "hallucination",
-    "terminology_adherence": "terminology adherence",
-    "consistency_score": "consistency",
-    "composite": "composite",
-    "quality_tier": "composite",
-    "cost_adjusted": "composite",
-}
-"""Keys of the documented card without a metric here, and the metric that they need."""
-
 _COUNTS = (
     "total",
     "evaluated",
@@ -71,37 +77,76 @@ _COUNTS = (
     "length_below_half",
     "length_above_double",
     "source_copies",
+    "equivalent_matches",
+    "fst_accepted",
+    "fst_reference_acceptance",
+    "fst_acceptance_relative",
+    "comet_model",
+    "composite",
+    "composite_coverage",
+    "quality_tier",
+    "cost_adjusted",
+    "metric_details",
     "confidence_intervals",
     "confidence_intervals_by_tier",
 )
 
-RESERVED = frozenset({*IDS, *PLANNED, *_COUNTS, *(f"by_{label}" for label in BREAKDOWNS)})
+RESERVED = frozenset({*EVERY_ID, *_COUNTS, *(f"by_{label}" for label in BREAKDOWNS)})
 """Keys of the scores block that a contributed metric cannot have as its id."""
+
+
+_NOT_SELECTED = "not selected"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The metrics of a report: fitted to the suite, and what is known of the others."""
+
+    metrics: Mapping[str, Metric]
+    """The selected ones that can be used, by id, in the order of the report."""
+    selected: Mapping[str, Metric]
+    """All that are selected and installed."""
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+    """Selected metric to why it has no value."""
+    calibration: Mapping[str, Calibration] = field(default_factory=dict)
+    kept: Collection[str] = ()
+    """Metrics whose statistics are in the rows: they needed what is not here."""
+    languages: Languages = UNKNOWN
+    composite: bool = True
+    """Whether the composite is selected."""
 
 
 def make_report(
     rows: Sequence[Mapping[str, Json]],
     statistics: Sequence[Given] | None,
-    metrics: Mapping[str, Metric],
+    panel: Panel,
     scoring: Scoring,
     tokenization: Tokenization,
 ) -> Report:
-    """Return the report of a run; ``metrics`` are the selected ones that are installed."""
+    """Return the report of a run."""
     if statistics is not None and len(statistics) != len(rows):
         raise ValueError(f"{len(statistics)} statistics for {len(rows)} rows")
+    metrics = panel.metrics
     places = [i for i, row in enumerate(rows) if is_counted(row)]
     counted = [rows[i] for i in places]
     stored = [
         name
         for name in stored_metrics(counted)
-        if name not in metrics
+        if name not in panel.selected
         and name not in RESERVED
         and (scoring.metrics is None or name in scoring.metrics)
     ]
-    table = make_table(counted, statistics, places, metrics, scoring.normalization, stored=stored)
-    availability = {
-        key: f"needs the metric {what}, not part of this version" for key, what in PLANNED.items()
-    }
+    table = make_table(
+        counted,
+        statistics,
+        places,
+        metrics,
+        scoring.normalization,
+        stored=stored,
+        kept=panel.kept,
+        languages=panel.languages,
+    )
+    availability = {name: panel.unavailable[name] for name in panel.unavailable}
     scores: dict[str, Json] = _counts(rows, counted)
     cut_ids = [
         str(row.get("entry_id"))
@@ -111,29 +156,31 @@ def make_report(
     scores["n_cut"] = len(cut_ids)
     copies = find_copies(counted)
     scores["source_copies"] = count_copies(*copies)
-    scores.update(_corpus_scores(table, availability))
-    for key in PLANNED:
-        scores[key] = None
-    found, tiers = _intervals(counted, table, scoring, availability)
+    exact = _corpus_scores(counted, table, panel, scoring.normalization, scores, availability)
+    _documented(scores, panel, availability)
+    weights = _composite(exact, counted, scores, panel, availability)
+    found, tiers = _intervals(counted, table, scoring, availability, weights)
     scores["confidence_intervals"] = found
     scores["confidence_intervals_by_tier"] = tiers
     for label in BREAKDOWNS:
         scores[f"by_{label}"] = _breakdown(counted, table, label)
     present_keys = [name for name in table.metrics if scores.get(name) is not None]
+    directions = {name: one.direction for name, one in {**panel.selected, **table.metrics}.items()}
+    if panel.composite:
+        directions[COMPOSITE] = "higher"
+    found_caveats = caveats(counted, table, scores, tokenization, cut_ids, copies)
     return Report(
         scores=scores,
         availability=availability,
         signatures=_signatures(counted, table, scoring, tokenization),
-        directions={name: direction_of(table.metrics[name]) for name in table.metrics},
-        headline=HEADLINE if HEADLINE in metrics else next(iter(present_keys), None),
-        caveats=caveats(counted, table, scores, tokenization, cut_ids, copies),
+        directions=directions,
+        headline=HEADLINE if HEADLINE in panel.selected else next(iter(present_keys), None),
+        caveats=[one.text for one in found_caveats],
+        alarms={one.text: one.kind for one in found_caveats if one.kind in ALARMS},
         stored=table.stored,
+        metrics={name: describe(one) for name, one in panel.selected.items()},
+        calibration={name: one.model_dump(mode="json") for name, one in panel.calibration.items()},
     )
-
-
-def direction_of(metric: Metric) -> MetricDirection:
-    """Return which direction of a metric is better."""
-    return metric.direction
 
 
 def shown(name: str, value: float) -> float:
@@ -164,25 +211,58 @@ def _counts(
     }
 
 
-def _corpus_scores(table: Table, availability: dict[str, str]) -> dict[str, Json]:
-    scores: dict[str, Json] = {"exact_matches": None}
-    for name in (*IDS, *(name for name in table.metrics if name not in IDS)):
+def _why_nothing(
+    metric: Metric, counted: Sequence[Mapping[str, Json]], panel: Panel, form: Normalization
+) -> str:
+    """Return why no entry has a value: what the metric says of the first one."""
+    if metric.id in panel.kept or isinstance(metric, Whole):
+        return str(getattr(metric, "nothing", NO_VALUE))
+    [reason] = judge(metric, [row_input(counted[0], form, panel.languages)]).reasons
+    return reason or NO_VALUE
+
+
+def _corpus_scores(
+    counted: Sequence[Mapping[str, Json]],
+    table: Table,
+    panel: Panel,
+    form: Normalization,
+    scores: dict[str, Json],
+    availability: dict[str, str],
+) -> dict[str, float]:
+    """Put the score of every metric into ``scores``; return them with all their digits."""
+    exact: dict[str, float] = {}
+    details: dict[str, Json] = {}
+    scores["exact_matches"] = None
+    for name in (*EVERY_ID, *(name for name in table.metrics if name not in EVERY_ID)):
         scores[name] = None
         if name not in table.metrics:
-            availability[name] = "not selected"
+            availability.setdefault(name, _NOT_SELECTED)
             continue
-        value, reason = total(table.metrics[name], table.statistics[name])
+        rows = table.statistics[name]
+        value, reason = total(table.metrics[name], rows)
+        if value is None and len(rows) and reason in (None, NO_VALUE):
+            reason = _why_nothing(table.metrics[name], counted, panel, form)
         if value is None:
-            availability[name] = (reason or NO_VALUE) if len(table.statistics[name]) else NOTHING
+            availability[name] = (reason or NO_VALUE) if len(rows) else NOTHING
         else:
+            exact[name] = value
             scores[name] = shown(name, value)
-        if name not in IDS:
-            scored = int(present(table.statistics[name]).sum())
-            unscored = len(table.statistics[name]) - scored
-            if unscored:
-                scores[f"{name}_n_scored"], scores[f"{name}_n_unscored"] = scored, unscored
-    exact, lengths = (table.statistics.get(name) for name in ("exact_match_rate", "length_ratio"))
-    scores["exact_matches"] = None if exact is None else int(exact[:, 0].sum())
+        if name in IDS:
+            continue
+        kept = present(rows)
+        scored = int(kept.sum())
+        if scored < len(rows):
+            scores[f"{name}_n_scored"], scores[f"{name}_n_unscored"] = scored, len(rows) - scored
+        columns = getattr(table.metrics[name], "columns", ())
+        if scored and len(columns) == rows.shape[1]:
+            sums = rows[kept].sum(axis=0).tolist()
+            details[name] = {
+                column: int(amount) if amount == int(amount) else round(amount, 6)
+                for column, amount in zip(columns, sums, strict=True)
+            }
+    scores["metric_details"] = details
+    matches, lengths = (table.statistics.get(n) for n in ("exact_match_rate", "length_ratio"))
+    scores["exact_matches"] = None if matches is None else int(matches[:, 0].sum())
     for column, name in ((2, "length_below_half"), (3, "length_above_double")):
         scores[name] = None if lengths is None else int(np.nansum(lengths[:, column:][:, :1]))
     for key, name in (
@@ -192,7 +272,60 @@ def _corpus_scores(table: Table, availability: dict[str, str]) -> dict[str, Json
     ):
         if scores[key] is None:
             availability[key] = availability[name]
-    return scores
+    return exact
+
+
+def _documented(scores: dict[str, Json], panel: Panel, availability: dict[str, str]) -> None:
+    """Put the documented keys that follow from the details of a metric."""
+    for key, name, column in (
+        ("equivalent_matches", "equivalent_match_rate", "equivalent"),
+        ("fst_accepted", "fst_acceptance_rate", "accepted_entries"),
+    ):
+        scores[key] = scores["metric_details"].get(name, {}).get(column)
+        if scores[key] is None:
+            availability[key] = availability.get(name, NO_VALUE)
+    tried = panel.calibration.get("fst_acceptance_rate")
+    scores["fst_reference_acceptance"] = None if tried is None else tried.rate
+    if scores["fst_reference_acceptance"] is None:
+        availability["fst_reference_acceptance"] = availability.get("fst_acceptance_rate", NO_VALUE)
+    counts = scores["metric_details"].get("fst_acceptance_rate")
+    scores["fst_acceptance_relative"] = None
+    if counts and counts["words"] and tried is not None and tried.rate:
+        share = counts["valid_words"] / counts["words"] / tried.rate
+        scores["fst_acceptance_relative"] = round(share, 4)
+    else:
+        availability["fst_acceptance_relative"] = availability.get("fst_acceptance_rate", NO_VALUE)
+    comet = panel.metrics.get("comet_score")
+    scores["comet_model"] = getattr(comet, "model_name", None) if comet is not None else None
+    if scores["comet_model"] is None:
+        availability["comet_model"] = availability.get("comet_score", NO_VALUE)
+
+
+def _composite(
+    exact: Mapping[str, float],
+    counted: Sequence[Mapping[str, Json]],
+    scores: dict[str, Json],
+    panel: Panel,
+    availability: dict[str, str],
+) -> Mapping[str, float]:
+    """Put the composite and what hangs on it; return the weights it really has."""
+    profile, weights = weights_of(exact) if panel.composite else ("", {})
+    keys = (COMPOSITE, "composite_coverage", "quality_tier", "cost_adjusted")
+    scores.update(dict.fromkeys(keys))
+    if not weights:
+        availability.update(dict.fromkeys(keys, NO_METRIC if panel.composite else _NOT_SELECTED))
+        return {}
+    value = float(composite({name: np.array(exact[name]) for name in weights}, weights))
+    scores[COMPOSITE] = round(value, 4)
+    scores["composite_coverage"] = coverage(profile, weights)
+    scores["quality_tier"] = tier(value)
+    costs = [row.get("cost_usd") for row in counted]
+    known = [cost for cost in costs if isinstance(cost, int | float)]
+    if known and len(known) == len(costs):
+        scores["cost_adjusted"] = round(cost_adjusted(value, math.fsum(known) / len(known)), 4)
+    else:
+        availability["cost_adjusted"] = "the cost of some entries is unknown"
+    return weights
 
 
 def _intervals(
@@ -200,26 +333,35 @@ def _intervals(
     table: Table,
     scoring: Scoring,
     availability: dict[str, str],
+    weights: Mapping[str, float],
 ) -> tuple[Json, Json]:
     keys = ("confidence_intervals", "confidence_intervals_by_tier")
     if not scoring.intervals or scoring.n_bootstrap < 1:
         availability.update(dict.fromkeys(keys, "switched off"))
         return None, None
-    found: dict[str, Json] = dict(
-        intervals(list(table.metrics.values()), table.statistics, replicates=scoring.n_bootstrap)
-    )
-    for name, interval in found.items():
-        if interval is None:
+    every = list(table.metrics.values())
+    drawn = replicate(every, table.statistics, replicates=scoring.n_bootstrap)
+    found: dict[str, Json] = dict(intervals_of(every, drawn))
+    for name, one in found.items():
+        if one is None:
             few = int(present(table.statistics[name]).sum()) < 2
             availability[f"confidence_intervals.{name}"] = TOO_FEW if few else "no score"
+    if weights and all(name in drawn.scores for name in weights):
+        observed = {name: np.array(drawn.observed[name], np.float64) for name in weights}
+        found[COMPOSITE] = interval(
+            composite(drawn.scores, weights),
+            float(composite(observed, weights)),
+            len(counted),
+            drawn.seed,
+        )
     tiers: dict[str, Json] = {}
     metrics = [table.metrics[name] for name in _TIERED if name in table.metrics]
     places = _tiers(counted)
-    for tier in sorted(places) if len(places) > 1 and metrics else ():
-        if len(places[tier]) >= MIN_TIER:
-            part = {metric.id: table.statistics[metric.id][places[tier]] for metric in metrics}
-            tiers[str(tier)] = intervals(
-                metrics, part, replicates=scoring.n_bootstrap, seed=SEED + tier
+    for number in sorted(places) if len(places) > 1 and metrics else ():
+        if len(places[number]) >= MIN_TIER:
+            part = {metric.id: table.statistics[metric.id][places[number]] for metric in metrics}
+            tiers[str(number)] = intervals(
+                metrics, part, replicates=scoring.n_bootstrap, seed=SEED + number
             )
     return found, tiers
 
@@ -248,7 +390,7 @@ def _breakdown(counted: Sequence[Mapping[str, Json]], table: Table, label: str) 
             "n": len(rows),
             "errors": sum(counted[place]["status"] != "ok" for place in rows),
         }
-        for name in _PARTS:
+        for name in (*_PARTS, *(n for n in table.metrics if n not in IDS)):
             part[name] = _part(table, name, rows)
         found[NO_LABEL if value is None else str(value)] = part
     return found

@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-from sacrebleu.metrics.bleu import BLEU
-
 from pytest_mtarena.errors import UsageError
 from pytest_mtarena.records import Record
 
@@ -132,6 +130,8 @@ def choose(code: str, references: Iterable[str], override: str | None = None) ->
 
 def check_tokenizer(name: str) -> None:
     """Raise UsageError unless sacreBLEU has the tokenizer and it works here."""
+    from sacrebleu.metrics.bleu import BLEU
+
     if name not in BLEU.TOKENIZERS:
         known = ", ".join(sorted(BLEU.TOKENIZERS))
         raise UsageError(f"there is no BLEU tokenizer {name!r} (known: {known})")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_mtarena.records import Json
-from pytest_mtarena.referee.metrics.builtin import IDS
+from pytest_mtarena.referee.metrics.ids import EVERY_ID, MORE_IDS
 from pytest_mtarena.text import columns, cut, pad, printable
 
 _TITLES = {
@@ -67,8 +67,7 @@ def _scores(
         bleu += f"   tok:{_tokenizer(signatures)}"
     lines += _filled([bleu, _score(scores, "ter"), _score(scores, "chrf")], width)
     lines += _filled([_exact(scores), _score(scores, "length_ratio"), _errors(scores)], width)
-    extra = [name for name in signatures if name not in (*IDS, "bleu_tokenizer")]
-    lines += [line for name in extra if (line := _score(scores, name, printable(name)))]
+    lines += _others(card, scores, verbosity, width)
     parts = [
         f"{printable(label)} {part['chrf_plus_plus']:.1f}"
         for label, part in (scores.get("by_difficulty") or {}).items()
@@ -87,12 +86,43 @@ def _scores(
     return lines
 
 
+def _others(
+    card: Mapping[str, Json], scores: Mapping[str, Any], verbosity: int, width: int
+) -> list[str]:
+    """Return the other metrics: those of the package in few lines, contributed ones one a line."""
+    about: Mapping[str, Any] = card.get("metrics") or {}
+    known = {name: about.get(name) or {} for name in card.get("signatures") or ()}
+    more = {name: one for name, one in known.items() if name in MORE_IDS}
+    titles = {name: printable(str(one.get("title") or name)) for name, one in more.items()}
+    shown = [
+        f"{titles[name]} {scores[name]:.{_decimals(name)}f}"
+        for name, one in more.items()
+        if scores.get(name) is not None and one.get("role") != "informational"
+    ]
+    if verbosity <= 0:
+        lines = _filled([" " * _INDENT + shown[0], *shown[1:]], width, gap=3) if shown else []
+    else:
+        lines = [line for name in more if (line := _score(scores, name, titles[name]))]
+        if scores.get("composite") is not None:
+            cover: Mapping[str, Any] = scores.get("composite_coverage") or {}
+            lines.append(
+                f"{_score(scores, 'composite')}  {scores.get('quality_tier')}, heuristic: profile "
+                f"{cover.get('profile')}, {', '.join(cover.get('weights') or ())}"
+            )
+    extra = [name for name in known if name not in (*EVERY_ID, "bleu_tokenizer")]
+    return lines + [line for name in extra if (line := _score(scores, name, printable(name)))]
+
+
+def _decimals(name: str) -> int:
+    return 1 if name in ("chrf_plus_plus", "chrf", "bleu", "ter", "spbleu") else 2
+
+
 def _score(scores: Mapping[str, Any], name: str, title: str | None = None) -> str:
     """Return ``BLEU     34.9  [30.8, 39.2]``, empty when there is no score."""
     value = scores.get(name)
     if value is None:
         return ""
-    decimals = 1 if name in ("chrf_plus_plus", "chrf", "bleu", "ter") else 2
+    decimals = _decimals(name)
     text = f"{pad(title or _TITLES.get(name, name), _INDENT - 2)} {value:5.{decimals}f}"
     interval = (scores.get("confidence_intervals") or {}).get(name)
     if interval and name != "length_ratio":

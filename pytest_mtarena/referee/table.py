@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
-from pytest_mtarena.protocols import Metric, MetricInput, Statistics
+from pytest_mtarena.protocols import Metric, MetricInput, Statistics, Whole
 from pytest_mtarena.records import Json
-from pytest_mtarena.referee.inputs import row_input
+from pytest_mtarena.referee.inputs import UNKNOWN, Languages, row_input
 from pytest_mtarena.referee.judging import judge
 from pytest_mtarena.referee.metrics.base import mean_metric
-from pytest_mtarena.referee.metrics.builtin import IDS
+from pytest_mtarena.referee.metrics.ids import IDS
 from pytest_mtarena.referee.normalization import Normalization
 from pytest_mtarena.referee.stats.rows import StatisticsRows
 
@@ -42,28 +42,40 @@ def make_table(
     form: Normalization,
     *,
     stored: Sequence[str] = (),
+    kept: Collection[str] = (),
+    languages: Languages = UNKNOWN,
 ) -> Table:
     """Return the statistics of counted rows: those given, else computed again from the texts.
 
-    ``places`` are the places of the rows in ``given``. A row without the statistics of a built-in
-    metric is computed again.
+    ``places`` are the places of the rows in ``given``. A row without the statistics of a string
+    metric is computed again. Of the metrics in ``kept`` the rows hold the statistics.
     """
+    whole = [name for name, metric in metrics.items() if isinstance(metric, Whole)]
+    texts = {name: one for name, one in metrics.items() if name not in kept and name not in whole}
     if given is None:
         todo = list(range(len(rows)))
         known = StatisticsRows([{}] * len(rows))
         places = todo
     else:
         known = given if isinstance(given, StatisticsRows) else StatisticsRows(given)
-        todo = known.lacking([name for name in metrics if name in IDS], places)
-    statistics = {name: known.table(name, places) for name in metrics}
-    for name in metrics if todo else ():
+        todo = known.lacking([name for name in texts if name in IDS], places)
+    statistics = {name: known.table(name, places) for name in texts}
+    for name in texts if todo else ():
         statistics[name] = statistics[name].copy()
         statistics[name][todo] = np.nan
     for start in range(0, len(todo), _CHUNK):
         chunk = todo[start : start + _CHUNK]
-        inputs = [row_input(rows[i], form) for i in chunk]
-        for name, metric in metrics.items():
+        inputs = [row_input(rows[i], form, languages) for i in chunk]
+        for name, metric in texts.items():
             _put(statistics, name, chunk, judge(metric, inputs).rows, len(rows))
+    for name in kept:
+        held = {i: one for i, row in enumerate(rows) if (one := _held(row, name)) is not None}
+        statistics[name] = _filled(len(rows), held)
+    for name in whole:
+        metric = metrics[name]
+        assert isinstance(metric, Whole)
+        inputs_of_all = (row_input(row, form, languages) for row in rows)
+        statistics[name] = metric.statistics_of_all(inputs_of_all)
     every = dict(metrics)
     for name in stored:
         every[name] = mean_metric(name, _never, scale="as stored")
@@ -98,6 +110,10 @@ def _put(
         statistics[name] = np.full((n, width), np.nan)
     if statistics[name].shape[1] == width:
         statistics[name][chunk] = rows
+
+
+def _held(row: Mapping[str, Json], name: str) -> Sequence[float] | None:
+    return cast("Sequence[float] | None", (row.get("metric_statistics") or {}).get(name))
 
 
 def _stored(row: Mapping[str, Json], name: str) -> tuple[float, float] | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
 from pytest_mtarena.errors import CardError, ExtensionError, UsageError
-from pytest_mtarena.protocols import Metric, Referee, Report
+from pytest_mtarena.protocols import Calibration, Metric, MetricInput, Referee, Report, Whole
 from pytest_mtarena.records import (
     COUNTED,
     NO_REFERENCE,
@@ -15,25 +16,36 @@ from pytest_mtarena.records import (
     Case,
     Grade,
     Json,
+    Language,
     Scoring,
     Suite,
     SuiteSettings,
     base_row,
     status_of,
 )
+from pytest_mtarena.referee.composite import ID as COMPOSITE
 from pytest_mtarena.referee.explain import explain_attempt
+from pytest_mtarena.referee.fitting import Fitted, fit, restore
 from pytest_mtarena.referee.inputs import (
+    UNKNOWN,
+    Languages,
     case_input,
+    gold_of_cases,
+    gold_of_rows,
     is_counted,
+    kept_fields,
     references_of,
     row_input,
     row_references,
 )
 from pytest_mtarena.referee.judging import judge, was_cut
 from pytest_mtarena.referee.metrics.base import present
-from pytest_mtarena.referee.metrics.builtin import IDS, LIMITS, make_builtin
-from pytest_mtarena.referee.scores import HEADLINE, RESERVED, make_report
+from pytest_mtarena.referee.metrics.catalog import make_catalog
+from pytest_mtarena.referee.metrics.ids import EVERY_ID, LIMITS, MORE_IDS
+from pytest_mtarena.referee.metrics.terminology import terms_for_row
+from pytest_mtarena.referee.scores import HEADLINE, NOTHING, RESERVED, Panel, make_report
 from pytest_mtarena.referee.scripts import Tokenization, choose, tokenization_of
+from pytest_mtarena.referee.setting import Setting
 from pytest_mtarena.referee.summary import summarise
 from pytest_mtarena.text import cut, printable
 
@@ -47,6 +59,12 @@ _ENTRY_KEYS = {
 """Key of a row to the metric and the decimals of its value."""
 
 _CHUNK = 256
+
+_TERMS = frozenset({"terminology_adherence", "consistency_score"})
+"""The metrics that look for terms."""
+
+_RESOURCES = {"semantic_model": "semantic_score", "comet_model": "comet_score"}
+"""Resource that needs a package to the metric that uses it."""
 
 _NO_GRADE = Grade(scores={})
 """The grade of everything when no metric is selected."""
@@ -63,48 +81,68 @@ class TranslationReferee:
     """Grades and scores the attempts at the entries of one language pair."""
 
     def __init__(
-        self, metrics: Mapping[str, Metric], scoring: Scoring, tokenization: Tokenization
+        self,
+        metrics: Mapping[str, Metric],
+        scoring: Scoring,
+        tokenization: Tokenization,
+        *,
+        languages: Languages = UNKNOWN,
+        gold: Callable[[], Sequence[MetricInput]] | None = None,
+        calibration: Mapping[str, Mapping[str, Json]] | None = None,
+        kept: Collection[str] = (),
+        composite: bool = True,
     ) -> None:
+        """``gold`` gives the suite's references to calibrate on, ``calibration`` a stored one;
+        without both, the rows that are scored are what is calibrated on.
+
+        ``kept`` are the metrics whose statistics are taken from the rows.
+        """
         self.metrics = dict(metrics)
         """The selected metrics by id, built-in ones first."""
         self.scoring = scoring
         self.tokenization = tokenization
+        self.languages = languages
+        self._gold = gold
+        self._calibration = calibration
+        self._kept = frozenset(kept)
+        self._composite = composite
+        self._fitted: Fitted | None = None
+
+    def prepare(self) -> None:
+        """Load every resource and calibrate; raises ArenaError for what cannot be used."""
+        for resource, name in _RESOURCES.items():
+            missing = getattr(self.metrics.get(name), "missing", None)
+            given = getattr(self.scoring.resources, resource)
+            if given and missing and "pip install" in missing:
+                raise UsageError(f"--mt-{resource.replace('_', '-')}: {missing}")
+        if self.scoring.resources.language_id:
+            from pytest_mtarena.referee.language_id import missing as why_not
+
+            if (missing := why_not()) is not None:
+                raise UsageError(f"--mt-language-id: {missing}")
+        self._fit(())
+        for metric in self.metrics.values():
+            if not getattr(metric, "missing", None) and (load := getattr(metric, "prepare", None)):
+                load()
 
     def grade(self, cases: Sequence[Case], attempts: Sequence[Attempt]) -> Sequence[Grade]:
         """Grade a batch; a failed attempt is scored as an empty output."""
         if not self.metrics:
             return [_NO_GRADE] * len(cases)
         made = [
-            case_input(case, attempt, self.scoring.normalization)
+            case_input(case, attempt, self.scoring.normalization, self.languages)
             for case, attempt in zip(cases, attempts, strict=True)
         ]
         inputs = [one for one in made if one is not None]
-        judged = {name: judge(metric, inputs) for name, metric in self.metrics.items() if inputs}
-        known = {name: present(one.rows).tolist() for name, one in judged.items()}
-        rows = {name: one.rows.tolist() for name, one in judged.items()}
+        found = iter(self._grades(self._judging(()), inputs) if inputs else ())
         grades: list[Grade] = []
-        place = -1
         for case, attempt, one in zip(cases, attempts, made, strict=True):
             if one is None:
                 grades.append(self._ungraded(case, attempt))
-                continue
-            place += 1
-            scores = {name: found.values[place] for name, found in judged.items()}
-            reasons = {
-                name: reason
-                for name, found in judged.items()
-                if (reason := found.reasons[place]) is not None
-            }
-            grades.append(
-                Grade.model_construct(
-                    scores=scores,
-                    reasons=reasons,
-                    statistics={
-                        name: tuple(rows[name][place]) for name in judged if known[name][place]
-                    },
-                    words=self._words(scores, attempt),
-                )
-            )
+            else:
+                grade = next(found)
+                words = self._words(grade.scores, attempt)
+                grades.append(grade.model_copy(update={"words": words}))
         return grades
 
     def row(self, case: Case, attempt: Attempt, grade: Grade) -> dict[str, Json]:
@@ -115,18 +153,24 @@ class TranslationReferee:
         row["reference"] = references[0] if references else None
         if len(references) > 1:
             row["references"] = references
+        if fields := kept_fields(case):
+            row["fields"] = fields
+        glossary = self.scoring.resources.glossary
+        if glossary is not None and _TERMS & set(self.metrics):
+            one = case_input(case, attempt, self.scoring.normalization)
+            terms = None if one is None else terms_for_row(one, glossary)
+            if terms is not None:
+                row["fields"] = {**fields, "glossary": terms}
         row |= _entry_fields(grade.scores)
-        row["fst_accepted"] = None
-        row["fst_analysis"] = []
-        row["plugin_metrics"] = {
-            name: value for name, value in grade.scores.items() if name not in IDS
-        }
-        row["metric_reasons"] = dict(grade.reasons)
+        row |= _more_fields(grade)
+        row |= _added_fields(grade)
         row["cut"] = []
         # Normalising may make a text longer, by a factor of three at most.
         if 3 * max(map(len, (attempt.output or "", *references))) > _LEAST_LIMIT:
             one = case_input(case, attempt, self.scoring.normalization)
             row["cut"] = [] if one is None else was_cut(one, self.metrics)
+        if held := self._held(grade):
+            row["metric_statistics"] = held
         return row
 
     def score(
@@ -135,28 +179,143 @@ class TranslationReferee:
         statistics: Sequence[Mapping[str, Sequence[float]]] | None = None,
     ) -> Report:
         """Score rows in canonical order."""
-        return make_report(rows, statistics, self.metrics, self.scoring, self.tokenization)
+        idle = {
+            name: getattr(one, "missing", None) or NOTHING for name, one in self.metrics.items()
+        }
+        panel = Panel({}, self.metrics, idle, composite=self._composite)
+        if rows:
+            fitted = self._fit(rows)
+            panel = Panel(
+                {name: fitted.metrics[name] for name in self.metrics if name in fitted.metrics},
+                self.metrics,
+                fitted.unavailable,
+                fitted.calibration,
+                self._kept,
+                self.languages,
+                self._composite,
+            )
+        return make_report(rows, statistics, panel, self.scoring, self.tokenization)
 
     def regrade(self, rows: Sequence[Mapping[str, Json]]) -> Iterator[dict[str, Json]]:
-        """Yield for each stored row what the built-in metrics say of its texts.
+        """Yield for each stored row what the package's metrics say of its texts.
 
-        Contributed metrics are left out: they may need fields that rows do not have.
+        Contributed metrics are left out, and those that needed what is not here.
         """
-        builtin = {name: one for name, one in self.metrics.items() if name in IDS}
+        metrics = {
+            name: one
+            for name, one in self._judging(rows).items()
+            if name in EVERY_ID and name not in self._kept
+        }
         for start in range(0, len(rows), _CHUNK):
             chunk = rows[start : start + _CHUNK]
             form = self.scoring.normalization
-            inputs = [row_input(row, form) if is_counted(row) else None for row in chunk]
+            inputs = [
+                row_input(row, form, self.languages) if is_counted(row) else None for row in chunk
+            ]
             known = [one for one in inputs if one is not None]
-            judged = {name: judge(one, known).values for name, one in builtin.items() if known}
+            judged = {name: judge(one, known) for name, one in metrics.items() if known}
             place = -1
-            for one in inputs:
+            for row, one in zip(chunk, inputs, strict=True):
+                held = dict(_pairs(row, "metrics", self._kept))
+                told = dict(_pairs(row, "evidence", self._kept))
                 if one is None:
-                    yield {**_entry_fields({}), "cut": []}
+                    yield {**_entry_fields({}), "cut": [], **_more_fields(_NO_GRADE)}
                     continue
                 place += 1
-                scores = {name: values[place] for name, values in judged.items()}
-                yield {**_entry_fields(scores), "cut": was_cut(one, self.metrics)}
+                scores = {name: found.values[place] for name, found in judged.items()}
+                told |= {
+                    name: found.evidence[place]
+                    for name, found in judged.items()
+                    if found.evidence and found.evidence[place]
+                }
+                fresh = Grade.model_construct(scores={**scores, **held}, evidence=told)
+                yield {
+                    **_entry_fields(scores),
+                    "cut": was_cut(one, self.metrics),
+                    **_more_fields(fresh),
+                }
+
+    def rescore(self, rows: Sequence[Mapping[str, Json]]) -> Iterator[dict[str, Json]]:
+        """Yield each stored row as the metrics of this referee judge it, contributed ones too.
+
+        What other metrics once said of it is dropped.
+        """
+        metrics = self._judging(rows)
+        form = self.scoring.normalization
+        for start in range(0, len(rows), _CHUNK):
+            chunk = rows[start : start + _CHUNK]
+            inputs = [
+                row_input(row, form, self.languages) if is_counted(row) else None for row in chunk
+            ]
+            known = [one for one in inputs if one is not None]
+            grades = iter(self._grades(metrics, known) if known else ())
+            for row, one in zip(chunk, inputs, strict=True):
+                grade = _NO_GRADE if one is None else next(grades)
+                bare = {key: row[key] for key in row if key not in _JUDGED}
+                fields = _entry_fields(grade.scores) | _more_fields(grade) | _added_fields(grade)
+                if held := self._held(grade):
+                    fields["metric_statistics"] = held
+                cut_off = [] if one is None else was_cut(one, self.metrics)
+                yield {**bare, **fields, "cut": cut_off}
+
+    def _grades(self, metrics: Mapping[str, Metric], inputs: Sequence[MetricInput]) -> list[Grade]:
+        """Return what the metrics say of entries, without words."""
+        judged = {name: judge(metric, inputs) for name, metric in metrics.items()}
+        known = {name: present(one.rows).tolist() for name, one in judged.items()}
+        rows = {name: one.rows.tolist() for name, one in judged.items()}
+        telling = {name: one.evidence for name, one in judged.items() if any(one.evidence)}
+        return [
+            Grade.model_construct(
+                scores={name: found.values[place] for name, found in judged.items()},
+                reasons={
+                    name: reason
+                    for name, found in judged.items()
+                    if (reason := found.kept_reason(place)) is not None
+                },
+                statistics={
+                    name: tuple(rows[name][place]) for name in judged if known[name][place]
+                },
+                evidence={name: found[place] for name, found in telling.items() if found[place]},
+            )
+            for place in range(len(inputs))
+        ]
+
+    def _fit(self, rows: Sequence[Mapping[str, Json]]) -> Fitted:
+        if self._fitted is None:
+            # What the rows hold needs no fitting, and no resource.
+            own = {name: one for name, one in self.metrics.items() if name not in self._kept}
+            if self._calibration is not None:
+                fitted = restore(own, self._calibration)
+            elif self._gold is not None:
+                fitted = fit(own, self._gold())
+            else:
+                form = self.scoring.normalization
+                fitted = fit(own, gold_of_rows(rows, form, self.languages))
+            for name in self._kept:
+                fitted.metrics[name] = self.metrics[name]
+                if self._calibration is not None and name in self._calibration:
+                    fitted.calibration[name] = Calibration.model_validate(self._calibration[name])
+            self._fitted = fitted
+        return self._fitted
+
+    def _judging(self, rows: Sequence[Mapping[str, Json]]) -> dict[str, Metric]:
+        """Return the metrics that judge entry by entry, in the order of the report."""
+        fitted = self._fit(rows).metrics
+        return {
+            name: fitted[name]
+            for name in self.metrics
+            if name in fitted and not isinstance(fitted[name], Whole)
+        }
+
+    def _held(self, grade: Grade) -> dict[str, list[float]]:
+        """Return the statistics that a stored card cannot be without."""
+        if not self.metrics or self._fitted is None:
+            return {}
+        return {
+            name: list(grade.statistics[name])
+            for name, one in self._fitted.metrics.items()
+            if name in grade.statistics and not getattr(one, "reproducible", True)
+        }
 
     def explain(self, case: Case, attempt: Attempt, grade: Grade | None) -> str:
         """Return source, references, output and what differs; for a failure why."""
@@ -172,7 +331,7 @@ class TranslationReferee:
         reason = case.problem or (NO_REFERENCE if status in COUNTED else status)
         return Grade(
             scores=dict.fromkeys(self.metrics),
-            reasons=dict.fromkeys(self.metrics, reason),
+            reasons=dict.fromkeys(self._judging(()), reason),
             words=f"not scored: {reason}",
         )
 
@@ -210,32 +369,45 @@ class TranslationKind:
 
         return open_corpus(path, settings)
 
-    def referee(self, suite: Suite, group: str, scoring: Scoring) -> Referee:
+    def referee(
+        self,
+        suite: Suite,
+        group: str,
+        scoring: Scoring,
+        metrics: Mapping[str, Metric] = MappingProxyType({}),
+        /,
+    ) -> Referee:
         """Return the referee for one language pair of a suite."""
-        _, target = suite.languages.get(group, (None, None))
-        references = (
-            text for case in suite.cases if case.group == group for text in references_of(case)
+        cases = [case for case in suite.cases if case.group == group]
+        languages = _facts(suite.languages.get(group, (Language(), Language())), scoring)
+        references = (text for case in cases for text in references_of(case))
+        code = suite.languages.get(group, (Language(), Language()))[1].code
+        tokenization = _tokenization(code, references, scoring)
+        every = self._metrics(tokenization, scoring, languages, metrics)
+        _check_asked(every, scoring)
+        form = scoring.normalization
+        return TranslationReferee(
+            _selected(every, scoring),
+            scoring,
+            tokenization,
+            languages=languages,
+            gold=lambda: gold_of_cases(cases, form, languages),
+            composite=_has_composite(scoring),
         )
-        tokenization = choose(
-            target.code if target is not None else "", references, scoring.bleu_tokenize
-        )
-        metrics = self._metrics(tokenization)
-        unknown = [name for name in scoring.metrics or () if name not in metrics]
-        if unknown:
-            raise UsageError(
-                f"there is no metric {', '.join(map(repr, unknown))} "
-                f"(known: {', '.join(metrics) or 'none'})"
-            )
-        return TranslationReferee(_selected(metrics, scoring), scoring, tokenization)
 
     def referee_for_card(self, card: Mapping[str, Json]) -> Referee:
         """Return the referee that scored a stored card.
 
-        A metric that is not installed here is no error: the rows hold its values.
+        A metric that is not installed here, or that needed a resource, is no error: the rows
+        hold its values.
         """
         try:
             scoring = Scoring.model_validate(card["config"]["scoring"])
-            code = str(card["dataset"]["languages"]["target_code"])
+            named = card["dataset"]["languages"]
+            pair = (
+                Language(code=named["source_code"], name=named["source_name"]),
+                Language(code=named["target_code"], name=named["target_name"]),
+            )
             rows = cast("Sequence[Mapping[str, Json]]", card["results"])
         except (KeyError, TypeError, ValueError) as error:
             text = " ".join(str(error).split())
@@ -244,16 +416,57 @@ class TranslationKind:
         tokenization = tokenization_of(
             signatures.get("bleu_tokenizer"),
             signatures.get("ter"),
-            choose(code, _row_references(rows), scoring.bleu_tokenize),
+            choose(pair[1].code, _row_references(rows), scoring.bleu_tokenize),
         )
+        languages = _facts(pair, scoring)
+        metrics = _selected(self._metrics(tokenization, scoring, languages), scoring)
+        held = {name for row in rows for name in row.get("metric_statistics") or ()}
         return TranslationReferee(
-            _selected(self._metrics(tokenization), scoring), scoring, tokenization
+            metrics,
+            scoring,
+            tokenization,
+            languages=languages,
+            calibration=card.get("detector_calibration"),
+            kept=held & set(metrics),
+            composite=_has_composite(scoring),
         )
 
-    def _metrics(self, tokenization: Tokenization) -> dict[str, Metric]:
-        metrics = make_builtin(tokenization.bleu, asian=tokenization.asian)
+    def referee_for_rows(
+        self, pair: tuple[Language, Language], rows: Sequence[Mapping[str, Json]], scoring: Scoring
+    ) -> Referee:
+        """Return a referee that scores stored rows anew, with the resources that are here."""
+        languages = _facts(pair, scoring)
+        tokenization = _tokenization(pair[1].code, _row_references(rows), scoring)
+        metrics = self._metrics(tokenization, scoring, languages)
+        _check_asked(metrics, scoring)
+        return TranslationReferee(
+            _selected(metrics, scoring),
+            scoring,
+            tokenization,
+            languages=languages,
+            composite=_has_composite(scoring),
+        )
+
+    def catalog(self) -> dict[str, Metric]:
+        """Return every metric that is known here, for people to look at."""
+        return self._metrics(choose("", ()), Scoring(), UNKNOWN)
+
+    def _metrics(
+        self,
+        tokenization: Tokenization,
+        scoring: Scoring,
+        languages: Languages,
+        own: Mapping[str, Metric] = MappingProxyType({}),
+    ) -> dict[str, Metric]:
+        if scoring.metrics == ():
+            return {}
+        setting = Setting(*languages, tokenization.unsegmented, scoring.resources)
+        metrics = make_catalog(tokenization, setting)
         extra = self.extra_metrics() if self.extra_metrics is not None else {}
-        for name, metric in extra.items():
+        for name in own:
+            if name in extra:
+                raise ExtensionError(f"metric {name!r} is defined twice: by a plug-in and a method")
+        for name, metric in {**extra, **own}.items():
             if name in RESERVED:
                 raise ExtensionError(
                     f"metric {name!r} has the name of a built-in score; give it another id"
@@ -274,9 +487,87 @@ def _entry_fields(scores: Mapping[str, float | None]) -> dict[str, Json]:
     return fields
 
 
+def _more_fields(grade: Grade) -> dict[str, Json]:
+    """Return the fields of a row that hold what the other metrics of the package say."""
+    tried = grade.evidence.get("fst_acceptance_rate") or {}
+    fields: dict[str, Json] = {
+        "fst_accepted": tried.get("accepted"),
+        "fst_analysis": tried.get("rejected", []),
+    }
+    if values := {
+        name: round(value, 6)
+        for name, value in grade.scores.items()
+        if value is not None and name in MORE_IDS
+    }:
+        fields["metrics"] = values
+    if grade.evidence:
+        fields["evidence"] = dict(grade.evidence)
+    return fields
+
+
+def _added_fields(grade: Grade) -> dict[str, Json]:
+    """Return the fields of a row about contributed metrics, and about values that are lacking."""
+    return {
+        "plugin_metrics": {
+            name: value for name, value in grade.scores.items() if name not in EVERY_ID
+        },
+        "metric_reasons": dict(grade.reasons),
+    }
+
+
+_JUDGED = frozenset(
+    {
+        *_ENTRY_KEYS,
+        *_EXACT_KEYS,
+        *("cut", "fst_accepted", "fst_analysis", "metrics", "evidence", "metric_statistics"),
+        *("plugin_metrics", "metric_reasons"),
+    }
+)
+"""The fields of a row that metrics fill."""
+
+
+def _pairs(row: Mapping[str, Json], key: str, names: Collection[str]) -> Iterator[tuple[str, Json]]:
+    return ((name, value) for name, value in (row.get(key) or {}).items() if name in names)
+
+
 def _selected(metrics: Mapping[str, Metric], scoring: Scoring) -> dict[str, Metric]:
     wanted = scoring.metrics
     return {name: one for name, one in metrics.items() if wanted is None or name in wanted}
+
+
+def _has_composite(scoring: Scoring) -> bool:
+    return scoring.metrics is None or COMPOSITE in scoring.metrics
+
+
+def _check_asked(metrics: Mapping[str, Metric], scoring: Scoring) -> None:
+    """Raise UsageError for a metric that was asked for by name and cannot be had."""
+    asked = [name for name in scoring.metrics or () if name != COMPOSITE]
+    if unknown := [name for name in asked if name not in metrics]:
+        raise UsageError(
+            f"there is no metric {', '.join(map(repr, unknown))} "
+            f"(known: {', '.join([*metrics, COMPOSITE])})"
+        )
+    for name in asked:
+        if missing := getattr(metrics[name], "missing", None):
+            raise UsageError(f"metric {name}: {missing}")
+
+
+def _facts(pair: tuple[Language, Language], scoring: Scoring) -> Languages:
+    """Return what is known of both languages."""
+    if scoring.metrics == ():
+        return UNKNOWN
+    from pytest_mtarena.languages.cards import load_cards
+    from pytest_mtarena.languages.table import find_language
+
+    directory = scoring.resources.cards_dir
+    cards = None if directory is None else load_cards(directory)
+    source, target = (find_language(one.code, one.name, cards=cards) for one in pair)
+    return source, target
+
+
+def _tokenization(code: str, references: Iterable[str], scoring: Scoring) -> Tokenization:
+    """Return how words are found; without metrics nothing has to be found."""
+    return choose(code, () if scoring.metrics == () else references, scoring.bleu_tokenize)
 
 
 def _row_references(rows: Iterable[Mapping[str, Json]]) -> Iterable[str]:

@@ -67,10 +67,10 @@ def differences_of_scores(card: Mapping[str, Json], registry: Registry) -> Itera
     # What only an absent metric could say is taken as it stands; `absent_metrics` tells of it.
     kept: dict[str, Any] = {
         key: {**getattr(report, key), **{n: card[key].get(n) for n in report.stored}}
-        for key in ("signatures", "directions")
+        for key in ("signatures", "directions", "metrics")
     }
     for key, fresh in derived(card, report.model_copy(update=kept)).items():
-        yield from differences(key, card[key], fresh, "its rows")
+        yield from differences(key, card.get(key), fresh, "its rows")
 
 
 def absent_metrics(card: Mapping[str, Json], registry: Registry) -> list[str]:

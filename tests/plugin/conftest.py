@@ -72,7 +72,7 @@ def arena(pytester: pytest.Pytester) -> Callable[..., Result]:
             for old in (pytester.path / "eval/logs/harness").glob("*.json"):
                 old.unlink()
         quick = ("-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
-        options = (*quick, "-W", "error", *args)
+        options = (*quick, "-W", "error", "-W", "ignore::pytest_mtarena.ArenaWarning", *args)
         return Result(pytester.runpytest_subprocess(*options), pytester.path)
 
     return run

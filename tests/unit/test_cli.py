@@ -7,8 +7,9 @@ import json
 import pytest
 
 from pytest_mtarena import cli
-from pytest_mtarena.card.store import write_card
+from pytest_mtarena.card.store import read_json, write_card
 from tests.unit.card.making import make_card
+from tests.unit.results.reports import write_report
 
 
 @pytest.fixture
@@ -45,3 +46,158 @@ def test_only_run_passes_arguments_on(stored, capsys):
         cli.main(["verify", str(stored), "--", "-x"])
     assert ended.value.code == 2
     assert "only run passes on" in capsys.readouterr().err
+
+
+# -- test -----------------------------------------------------------------------------------
+
+
+def test_a_report_becomes_a_card_that_is_shown_and_holds(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    write_report(tmp_path)
+    assert cli.main(["test", "report.json", "--n-bootstrap=20"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "house/model-1 × eng-fra-small"
+    assert out[-1].endswith("rescored-report.json")
+    assert any(line.startswith("chrF++") for line in out)
+    assert cli.main(["verify", "rescored-report.json"]) == 0
+    assert cli.main(["test", "rescored-report.json", "-o", "deeper"]) == 0
+    assert (tmp_path / "deeper" / "rescored-report.json").is_file()
+
+
+def test_what_is_not_given_stays_as_the_run_had_it(tmp_path, capsys):
+    report = write_report(tmp_path)
+
+    def scoring(path, *args):
+        code = cli.main(["test", "--json", str(path), "-o", str(tmp_path / "out"), *args])
+        [told] = json.loads(capsys.readouterr().out)
+        assert code == 0
+        return told["card"], read_json(told["card"])["config"]["scoring"]
+
+    first, told = scoring(
+        report, "--metrics=bleu,ter", "--no-ci", "--bleu-tokenize=char", "--normalization=none"
+    )
+    wanted = {"metrics": ["bleu", "ter"], "intervals": False, "bleu_tokenize": "char"}
+    wanted |= {"normalization": "none", "n_bootstrap": 1000}
+    assert told == {**told, **wanted}
+    second, told = scoring(first)
+    assert told == {**told, **wanted}
+    _, told = scoring(second, "--metrics=all", "--bleu-tokenize=auto", "--n-bootstrap=30")
+    wanted |= {"metrics": None, "bleu_tokenize": None, "intervals": True, "n_bootstrap": 30}
+    assert told == {**told, **wanted}
+
+
+def test_a_missed_gate_is_a_line_and_exit_code_1(tmp_path, capsys):
+    args = ["test", str(write_report(tmp_path)), "-o", str(tmp_path), "--metrics=bleu,ter"]
+    assert cli.main([*args, "--fail-under=bleu=1", "--fail-under=ter=99"]) == 0
+    capsys.readouterr()
+    assert cli.main([*args, "--fail-under=bleu=99", "--fail-under=ter=1"]) == 1
+    missed = [line for line in capsys.readouterr().out.splitlines() if line.startswith("FAILED")]
+    assert [line.split()[2] for line in missed] == ["bleu", "ter"]
+    assert "at least 99 is asked for" in missed[0]
+    assert "at most 1 is asked for" in missed[1]
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--metrics=nothing_such", "there is no metric 'nothing_such'"),
+        ("--normalization=NFD", "--normalization takes NFC or none"),
+        ("--glossary=nowhere.tsv", "--glossary: no such file"),
+        ("--bleu-tokenize=nonsense", "there is no BLEU tokenizer"),
+        ("--fail-under=blue=3", "--fail-under blue: there is no such score"),
+        ("--fail-under=length_ratio=1", "best at a target"),
+    ],
+)
+def test_a_wish_that_cannot_be_met_writes_nothing(tmp_path, capsys, option, told):
+    report, out = write_report(tmp_path), tmp_path / "out"
+    assert cli.main(["test", str(report), "-o", str(out), option]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert told in line
+    assert not out.exists()
+
+
+def test_limits_of_items_are_not_for_stored_runs(tmp_path):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["test", str(write_report(tmp_path)), "--item-min=bleu=3"])
+    assert ended.value.code == 2
+
+
+def test_a_file_that_cannot_be_read_does_not_keep_the_others(tmp_path, capsys):
+    bad = write_report(tmp_path, "bad.json", entries=[{"id": "x"}])
+    good = write_report(tmp_path)
+    journal = tmp_path / "x.journal.jsonl"
+    journal.write_text("{}\n")
+    files = [str(bad), str(tmp_path / "no.json"), str(journal), str(good)]
+    assert cli.main(["test", *files, "-o", str(tmp_path / "out"), "--metrics=bleu"]) == 2
+    captured = capsys.readouterr()
+    lines = captured.err.splitlines()
+    assert "entry 1" in lines[0]
+    assert "no such file" in lines[1]
+    assert lines[2] == f"ERROR: {journal}: is no journal of this version"
+    assert len(lines) == 3
+    assert "BLEU" in captured.out
+
+
+def test_a_broken_seal_is_told_and_not_an_error(tmp_path, capsys):
+    args = ["-o", str(tmp_path), "--metrics=bleu", "--no-ci"]
+    cli.main(["test", str(write_report(tmp_path)), *args])
+    path = tmp_path / "rescored-report.json"
+    path.write_text(path.read_text().replace('"elapsed_seconds": 0', '"elapsed_seconds": 5'))
+    capsys.readouterr()
+    assert cli.main(["test", str(path), *args]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"WARNING: {path}: re-scored from a card whose seal does not")
+    assert "seal does not hold" in captured.out
+    assert "seal holds" in captured.out
+
+
+# -- list -----------------------------------------------------------------------------------
+
+PLUGIN = """
+from pytest_mtarena import mean_metric
+def mtarena_metrics():
+    return {"shape": mean_metric("shape", len, scale="0-1", direction="lower")}
+"""
+
+
+def test_the_metrics_are_listed_with_what_they_need(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "160")
+    plugin = tmp_path / "conftest.py"
+    plugin.write_text(PLUGIN)
+    assert cli.main(["list", "metrics", "-p", str(plugin)]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == [*cli._COLUMNS, "needs"]
+    rows = {line.split()[0]: line for line in lines if not line.startswith(" ")}
+    assert rows["ter"].split()[1:5] == ["0", "and", "up", "lower"]
+    assert "--mt-fst" in rows["fst_acceptance_rate"]
+    assert rows["shape"].endswith("contributed")
+    assert all(len(line) <= 160 for line in lines)
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 119])
+def test_no_line_of_the_list_is_wider_than_the_terminal(monkeypatch, capsys, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert cli.main(["list", "metrics"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert "chrf_plus_plus" in lines[0] or lines[0].startswith("id")
+
+
+def test_the_list_for_machines(tmp_path, capsys):
+    plugin = tmp_path / "conftest.py"
+    plugin.write_text(PLUGIN)
+    assert cli.main(["list", "metrics", "--json", "-p", str(plugin)]) == 0
+    found = {one["id"]: one for one in json.loads(capsys.readouterr().out)}
+    assert found["shape"]["contributed"]
+    assert found["shape"]["direction"] == "lower"
+    assert not found["bleu"]["contributed"]
+    assert found["bleu"]["missing"] is None
+    assert "--mt-fst" in found["fst_acceptance_rate"]["missing"]
+
+
+def test_list_without_a_word_tells_what_there_is(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["list"])
+    assert ended.value.code == 2
+    assert "WHAT" in capsys.readouterr().err

@@ -21,9 +21,10 @@ ROOMS: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
     **dict.fromkeys(DOOR, WORDS | DOOR),
     "card": WORDS,
+    "languages": WORDS,
     "suites": WORDS,
     "contestants": WORDS,
-    "referee": WORDS | {"suites"},
+    "referee": WORDS | {"suites", "languages"},
     "run": WORDS | DOOR | {"card", "suites", "contestants", "referee"},
     "results": WORDS | DOOR | {"card", "suites", "referee"},
     "plugin": WORDS | DOOR | {"card", "suites", "contestants", "referee", "run"},
@@ -33,6 +34,8 @@ ROOMS: dict[str, set[str]] = {
 LAZY = {
     ("__init__", "hookspecs"),
     ("__init__", "referee"),
+    ("__init__", "errors"),
+    ("__init__", "protocols"),
     ("builtin", "referee"),
     ("cli", "plugin"),
 }

@@ -2,7 +2,7 @@
 
 Length 1 to 4, exponential smoothing, case kept. The corpus score is sacreBLEU's default; the
 value of a single entry uses the effective order, so that a perfect entry of three words has 100
-and not 0. Sides longer than ``MAX_CHARACTERS`` are cut.
+and not 0. Sides longer than ``BLEU_CHARACTERS`` are cut.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from pytest_mtarena.protocols import (
     MetricLevel,
     MetricRole,
     Statistics,
+    Validation,
 )
 from pytest_mtarena.referee.metrics.base import finite_or_none, present, sacrebleu_signature
+from pytest_mtarena.referee.metrics.ids import BLEU_CHARACTERS
 from pytest_mtarena.referee.metrics.ngrams import Numbers, shared, shared_plain
-
-MAX_CHARACTERS = 20_000
-"""Longer sides are cut before they are tokenised."""
 
 ORDER = 4
 
@@ -52,6 +51,7 @@ class Bleu:
     level: MetricLevel = "corpus"
     role: MetricRole = "secondary"
     version: str = "1"
+    validation: Validation = "externally validated"
 
     @property
     def signature(self) -> str:
@@ -88,7 +88,7 @@ class Bleu:
         return finite_or_none(np.where(known, _bleu(rows, effective=True), np.nan))
 
     def _tokens(self, text: str) -> list[str]:
-        tokens: list[str] = self._tokenize(text[:MAX_CHARACTERS].rstrip()).split()
+        tokens: list[str] = self._tokenize(text[:BLEU_CHARACTERS].rstrip()).split()
         return tokens
 
     @cached_property

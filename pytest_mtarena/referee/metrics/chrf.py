@@ -2,7 +2,7 @@
 
 Character n-grams of length 1 to 6 without white space, for chrF++ also word n-grams of length 1
 and 2 with punctuation split off; beta 2; case kept; effective order. With several references the
-one with the highest score of the entry counts. Sides longer than ``MAX_CHARACTERS`` are cut.
+one with the highest score of the entry counts. Sides longer than ``CHRF_CHARACTERS`` are cut.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from pytest_mtarena.protocols import (
     MetricLevel,
     MetricRole,
     Statistics,
+    Validation,
 )
 from pytest_mtarena.referee.metrics.base import finite_or_none, present, sacrebleu_signature
+from pytest_mtarena.referee.metrics.ids import CHRF_CHARACTERS
 from pytest_mtarena.referee.metrics.ngrams import Numbers, shared
-
-MAX_CHARACTERS = 20_000
-"""Longer sides are cut before their n-grams are counted."""
 
 CHARACTER_ORDER = 6
 WORD_ORDER = 2
@@ -70,6 +69,7 @@ class Chrf:
     direction: MetricDirection = "higher"
     level: MetricLevel = "corpus"
     version: str = "1"
+    validation: Validation = "externally validated"
 
     @property
     def signature(self) -> str:
@@ -171,11 +171,11 @@ def _fill(counts: Numbers, pairs: Sequence[tuple[Numbers, Numbers]]) -> None:
 
 
 def _letters(text: str) -> Numbers:
-    joined = "".join(text[:MAX_CHARACTERS].split())
+    joined = "".join(text[:CHRF_CHARACTERS].split())
     codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
     return codes.astype(np.int64) + 1
 
 
 def _words(text: str, numbers: dict[str, int]) -> Numbers:
-    words = split_words(text[:MAX_CHARACTERS])
+    words = split_words(text[:CHRF_CHARACTERS])
     return np.array([numbers.setdefault(word, len(numbers) + 1) for word in words], np.int64)

@@ -19,6 +19,7 @@ from pytest_mtarena.protocols import (
     MetricLevel,
     MetricRole,
     Statistics,
+    Validation,
 )
 from pytest_mtarena.referee.metrics.base import finite_or_none, ratio
 
@@ -64,6 +65,7 @@ class ExactMatch:
     direction: MetricDirection = "higher"
     level: MetricLevel = "corpus"
     version: str = "1"
+    validation: Validation = "proxy"
 
     @property
     def signature(self) -> str:

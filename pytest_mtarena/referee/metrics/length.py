@@ -17,6 +17,7 @@ from pytest_mtarena.protocols import (
     MetricLevel,
     MetricRole,
     Statistics,
+    Validation,
 )
 from pytest_mtarena.referee.metrics.base import finite_or_none, ratio
 
@@ -46,6 +47,7 @@ class LengthRatio:
     level: MetricLevel = "corpus"
     role: MetricRole = "diagnostic"
     version: str = "1"
+    validation: Validation = "heuristic"
 
     @property
     def signature(self) -> str:
@@ -78,6 +80,7 @@ class TotalLengthRatio:
     level: MetricLevel = "corpus"
     role: MetricRole = "diagnostic"
     version: str = "1"
+    validation: Validation = "heuristic"
 
     @property
     def signature(self) -> str:

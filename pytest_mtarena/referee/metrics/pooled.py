@@ -76,10 +76,10 @@ class PooledMetric:
         try:
             found = self.find(one)
         except Exception as error:  # costs one value, never the run
-            return Finding(None, None, fault(error))
+            return Finding(None, None, fault(error), is_fault=True)
         numbers = [*(found.statistics or ()), *(() if found.value is None else (found.value,))]
         if not all(map(math.isfinite, numbers)):
-            return Finding(None, None, NON_FINITE)
+            return Finding(None, None, NON_FINITE, is_fault=True)
         return found
 
 

@@ -2,7 +2,7 @@
 
 Tercom's tokenisation, lower case, punctuation kept; for Chinese and Japanese with Asian support,
 which counts characters. With several references: the fewest edits over the average length. Sides
-longer than ``MAX_CHARACTERS`` are cut.
+longer than ``TER_CHARACTERS`` are cut.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from pytest_mtarena.protocols import (
     MetricLevel,
     MetricRole,
     Statistics,
+    Validation,
 )
 from pytest_mtarena.referee.metrics.base import finite_or_none, present, sacrebleu_signature
 from pytest_mtarena.referee.metrics.bleu import forget
 from pytest_mtarena.referee.metrics.edits import count_edits
-
-MAX_CHARACTERS = 2_000
-"""Longer sides are cut before they are tokenised: the work grows faster than the length."""
+from pytest_mtarena.referee.metrics.ids import TER_CHARACTERS
 
 
 @dataclass
@@ -43,6 +42,7 @@ class Ter:
     level: MetricLevel = "corpus"
     role: MetricRole = "secondary"
     version: str = "1"
+    validation: Validation = "externally validated"
 
     @property
     def signature(self) -> str:
@@ -77,7 +77,7 @@ class Ter:
         return finite_or_none(np.where(present(rows), self.score(rows), np.nan))
 
     def _tokens(self, text: str) -> list[str]:
-        tokens: list[str] = self._sacrebleu.tokenizer(text[:MAX_CHARACTERS].rstrip()).split()
+        tokens: list[str] = self._sacrebleu.tokenizer(text[:TER_CHARACTERS].rstrip()).split()
         return tokens
 
     @cached_property

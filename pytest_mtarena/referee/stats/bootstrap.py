@@ -9,6 +9,7 @@ does not grow with their number and time grows linearly with the entries.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -60,18 +61,31 @@ def bounds(scores: npt.NDArray[np.float64]) -> tuple[float, float] | None:
     return float(kept[lower]), float(kept[upper])
 
 
-def intervals(
+@dataclass(frozen=True)
+class Replicates:
+    """The resampled scores of metrics, all from the same draws."""
+
+    scores: dict[str, npt.NDArray[np.float64]]
+    """Metric id to its score in each replicate; NaN where a replicate has none."""
+    observed: dict[str, float | None]
+    """Metric id to the score of the data."""
+    n_entries: dict[str, int]
+    """Metric id to the number of entries with a value."""
+    seed: int
+
+
+def replicate(
     metrics: Sequence[Metric],
     statistics: Mapping[str, Statistics],
     *,
     replicates: int,
     seed: int = SEED,
-) -> dict[str, dict[str, Json] | None]:
-    """Return the interval of each metric; None where fewer than two entries have a value.
+) -> Replicates:
+    """Resample the entries for all metrics that have a value for two entries or more.
 
     ``statistics`` holds for each metric one row an entry, NaN where the entry has no value.
     """
-    found: dict[str, dict[str, Json] | None] = dict.fromkeys(metric.id for metric in metrics)
+    found = Replicates({}, {}, {}, seed)
     able = [metric for metric in metrics if int(present(statistics[metric.id]).sum()) >= 2]
     if not able or replicates < 1:
         return found
@@ -80,23 +94,50 @@ def intervals(
     for metric in able:
         rows = statistics[metric.id]
         last = first + rows.shape[1]
-        score, _ = total(metric, rows)
-        scores = _scores(metric, sums[:, first:last])
+        found.scores[metric.id] = _scores(metric, sums[:, first:last])
+        found.observed[metric.id], _ = total(metric, rows)
+        found.n_entries[metric.id] = int(present(rows).sum())
         first = last
-        ends = bounds(scores)
-        if ends is None or score is None:
-            continue
-        lower, upper = ends
-        found[metric.id] = {
-            "ci_lower": round(lower, 4),
-            "ci_upper": round(upper, 4),
-            "ci_width": round(upper - lower, 4),
-            "score": round(score, 4),
-            "n_bootstrap": int(np.isfinite(scores).sum()),
-            "confidence_level": 1 - ALPHA,
-            "n_entries": int(present(rows).sum()),
-            "seed": seed,
-        }
+    return found
+
+
+def interval(
+    scores: npt.NDArray[np.float64], score: float | None, n_entries: int, seed: int
+) -> dict[str, Json] | None:
+    """Return the documented block of one interval; None without a score."""
+    ends = bounds(scores)
+    if ends is None or score is None:
+        return None
+    lower, upper = ends
+    return {
+        "ci_lower": round(lower, 4),
+        "ci_upper": round(upper, 4),
+        "ci_width": round(upper - lower, 4),
+        "score": round(score, 4),
+        "n_bootstrap": int(np.isfinite(scores).sum()),
+        "confidence_level": 1 - ALPHA,
+        "n_entries": n_entries,
+        "seed": seed,
+    }
+
+
+def intervals(
+    metrics: Sequence[Metric],
+    statistics: Mapping[str, Statistics],
+    *,
+    replicates: int,
+    seed: int = SEED,
+) -> dict[str, dict[str, Json] | None]:
+    """Return the interval of each metric; None where fewer than two entries have a value."""
+    drawn = replicate(metrics, statistics, replicates=replicates, seed=seed)
+    return intervals_of(metrics, drawn)
+
+
+def intervals_of(metrics: Sequence[Metric], drawn: Replicates) -> dict[str, dict[str, Json] | None]:
+    """Return the interval of each metric from replicates that were drawn."""
+    found: dict[str, dict[str, Json] | None] = dict.fromkeys(metric.id for metric in metrics)
+    for name, scores in drawn.scores.items():
+        found[name] = interval(scores, drawn.observed[name], drawn.n_entries[name], drawn.seed)
     return found
 
 

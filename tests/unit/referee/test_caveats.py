@@ -7,8 +7,6 @@ import unicodedata
 import pytest
 from translation_making import Run, case, failed, run_of, said
 
-from pytest_mtarena.referee.caveats import placeholders
-
 
 def plain(n=40, output="vástádus {}"):
     return [(f"question {i}", f"vástádus {i}", output.format(i)) for i in range(n)]
@@ -60,14 +58,6 @@ def test_one_output_for_many_sources():
 def test_placeholders_that_got_lost(source, reference, output, said):
     found = lines((source, reference, output), *plain())
     assert ("1 output lost or changed a placeholder or tag: e1" in found) is said
-
-
-def test_placeholders_are_counted():
-    text = "{a} {a} {0} {} %s %1$s %(x)s %d 100% %% {{ u }} ${v} <b> </b> <br/> a<b"
-    assert placeholders(text) == {
-        "{a}": 2, "{0}": 1, "{}": 1, "%s": 1, "%1$s": 1, "%(x)s": 1, "%d": 1, "{{u}}": 1,
-        "${v}": 1, "<b>": 1, "</b>": 1, "<br>": 1,
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

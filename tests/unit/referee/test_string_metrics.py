@@ -17,9 +17,10 @@ from translation_making import inputs_of, streams
 
 from pytest_mtarena.referee.metrics import ngrams
 from pytest_mtarena.referee.metrics.bleu import Bleu
-from pytest_mtarena.referee.metrics.builtin import LIMITS, make_builtin
+from pytest_mtarena.referee.metrics.builtin import make_builtin
 from pytest_mtarena.referee.metrics.chrf import make_chrf, split_words
 from pytest_mtarena.referee.metrics.edits import _distances, count_edits
+from pytest_mtarena.referee.metrics.ids import LIMITS
 from pytest_mtarena.referee.metrics.ter import Ter
 
 OURS = make_builtin("13a", asian=False)

@@ -35,8 +35,10 @@ def test_headline_first():
     assert "TER " in lines[1]
     assert lines[2].startswith("exact    0.00  [0.00, 0.00]")
     assert lines[2].endswith("errors 0 of 40")
-    assert "difficulty 1 " in lines[3]
-    assert len(lines) == 4
+    assert lines[3].startswith("         orthographic accuracy 1.00   ")
+    assert "code switching 0.00" in lines[3]
+    assert "difficulty 1 " in lines[4]
+    assert len(lines) == 5
 
 
 def test_quiet_and_verbose():

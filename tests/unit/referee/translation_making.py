@@ -117,6 +117,10 @@ class Run:
             "scores": self.scores,
             "signatures": dict(self.report.signatures),
             "headline": self.report.headline,
+            "metrics": {name: dict(one) for name, one in self.report.metrics.items()},
+            "detector_calibration": {
+                name: dict(one) for name, one in self.report.calibration.items()
+            },
             "caveats": list(self.report.caveats),
             "metric_availability": dict(self.report.availability),
             "results": self.rows,
