@@ -18,13 +18,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mtarena import __version__
-from pytest_mtarena.errors import ArenaError, CardError, UsageError
+from pytest_mtarena.errors import ArenaError, CardError, ResumeError, UsageError
 from pytest_mtarena.plugin.options import GROUPS, OPTIONS, Option, describe
 
 if TYPE_CHECKING:
     from pytest_mtarena.registry import Registry
+    from pytest_mtarena.results.rescore import Changes, Source
 
 FINE, DIFFERENT, USAGE = 0, 1, 2
+
+_SHOWN = 50
+"""Differences of a card that are shown to a person."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,6 +76,8 @@ def make_parser() -> argparse.ArgumentParser:
     merge.add_argument(
         "-o", "--output-dir", metavar="DIR", type=Path, help="where to write; default: here"
     )
+    _add_test(commands)
+    _add_list(commands)
     options = commands.add_parser("options", help="print docs/options.md")
     options.set_defaults(function=print_options)
     return parser
@@ -207,8 +213,10 @@ def verify_cards(chosen: argparse.Namespace) -> int:
     else:
         for path, differences in found.items():
             print(printable(f"{path}: {'ok' if not differences else 'does not hold'}"))
-            for line in differences:
+            for line in differences[:_SHOWN]:
                 print(printable(f"  {line}"))
+            if len(differences) > _SHOWN:
+                print(f"  and {len(differences) - _SHOWN} more (--json shows all)")
             for name in notes.get(path, ()):
                 print(printable(f"  note: {name} is not installed here: its values are as stored"))
     return DIFFERENT if any(found.values()) else FINE
@@ -244,6 +252,213 @@ def merge_cards(chosen: argparse.Namespace) -> int:
     else:
         print(path)
     return FINE if card["complete"] else DIFFERENT
+
+
+# -- scoring again --------------------------------------------------------------------------
+
+
+def _add_test(commands: Any) -> None:
+    test = _add(
+        commands,
+        "test",
+        rescore_runs,
+        "score stored runs again, with the metrics of today, and write a new card of each",
+    )
+    test.add_argument(
+        "runs",
+        nargs="+",
+        metavar="FILE",
+        type=Path,
+        help="a run card, a journal, or a report of the MT Eval Arena's harness",
+    )
+    test.add_argument(
+        "-o", "--output-dir", metavar="DIR", type=Path, help="where to write; default: here"
+    )
+    test.add_argument("-v", "--verbose", action="count", default=0, help="all breakdowns")
+    test.add_argument("-q", "--quiet", action="count", default=0, help="the headline only")
+    group = test.add_argument_group(
+        "Scores and gates",
+        "What is not given stays as the run had it, except resources, which are those of now. "
+        "--metrics=all and --bleu-tokenize=auto take back a choice of the run.",
+    )
+    for option in OPTIONS:
+        # Limits for items need items.
+        if option.group == "score" and option.name != "item-min":
+            keywords = {**option.keywords, "default": None}
+            group.add_argument(*option.run_flags, dest=option.dest, **keywords)
+
+
+def rescore_runs(chosen: argparse.Namespace) -> int:
+    """Score stored runs again; exit 1 when a gate is missed, 2 when a file cannot be read."""
+    from pytest_mtarena.card.gates import missed_gates
+    from pytest_mtarena.card.store import write_card
+    from pytest_mtarena.results.rescore import rescore
+    from pytest_mtarena.results.show import show
+    from pytest_mtarena.text import printable
+
+    registry, changes = _registry(chosen), _changes(chosen)
+    limits = chosen.mt_fail_under or []
+    width = shutil.get_terminal_size((100, 24)).columns
+    told: list[dict[str, Any]] = []
+    code = FINE
+    for path in chosen.runs:
+        try:
+            for source in _sources(path):
+                for warning in source.warnings:
+                    print(printable(f"WARNING: {source.where}: {warning}"), file=sys.stderr)
+                card = rescore(source, registry, changes, limits)
+                stem = f"rescored-{path.name.partition('.')[0].removeprefix('rescored-')}"
+                written = write_card(card, chosen.output_dir or Path.cwd(), stem)
+                missed = missed_gates(card, limits)
+                told.append(
+                    {
+                        "file": str(path),
+                        "card": str(written),
+                        "complete": card["complete"],
+                        "scores": card["scores"],
+                        "missed": missed,
+                    }
+                )
+                if missed and code == FINE:
+                    code = DIFFERENT
+                if chosen.json:
+                    continue
+                verbosity = chosen.verbose - chosen.quiet
+                lines = show(card, verbosity, width, registry=registry, where=str(written))
+                lines += [printable(f"FAILED {gate}") for gate in missed]
+                print("\n".join(["", *lines] if len(told) > 1 else lines))
+        except CardError as error:  # of one file: the others are scored
+            print(printable(f"ERROR: {error}"), file=sys.stderr)
+            code = USAGE
+    if chosen.json:
+        print(json.dumps(told, ensure_ascii=False, indent=2))
+    return code
+
+
+def _changes(chosen: argparse.Namespace) -> Changes:
+    """Return what is to be scored in another way than the runs were."""
+    from pytest_mtarena.referee.resources import read_resources, resource_facts
+    from pytest_mtarena.results.rescore import Changes
+
+    if chosen.mt_normalization not in (None, "NFC", "none"):
+        raise UsageError(f"--normalization takes NFC or none, not {chosen.mt_normalization!r}")
+    resources = read_resources(chosen, Path.cwd(), "--")
+    return Changes(
+        metrics=chosen.mt_metrics,
+        intervals=False if chosen.mt_no_ci else None,
+        n_bootstrap=chosen.mt_n_bootstrap,
+        bleu_tokenize=chosen.mt_bleu_tokenize,
+        ter_asian=chosen.mt_ter_asian,
+        normalization=chosen.mt_normalization,
+        resources=resources,
+        resource_facts=resource_facts(resources),
+    )
+
+
+def _sources(path: Path) -> list[Source]:
+    """Return the runs in a file."""
+    from pytest_mtarena.results.rescore import from_journal, read_source
+    from pytest_mtarena.run.journal import read_header, read_rows
+
+    if not path.is_file():
+        what = "is a directory, not a stored run" if path.is_dir() else "no such file"
+        raise CardError(f"{path}: {what}")
+    if path.suffix != ".jsonl":
+        return [read_source(path)]
+    try:
+        header = read_header(path)
+        sources, empty = from_journal(header, (row for *_, row in read_rows(path)), path)
+    except ResumeError as error:  # said for those who resume
+        raise CardError(str(error).removeprefix("--mt-resume ")) from error
+    for line in empty:
+        print(f"WARNING: {line}", file=sys.stderr)
+    return sources
+
+
+# -- what there is --------------------------------------------------------------------------
+
+
+def _add_list(commands: Any) -> None:
+    what = "list what is known here"
+    parser: argparse.ArgumentParser = commands.add_parser("list", help=what, description=what)
+    lists = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    _add(lists, "metrics", list_metrics, "every metric, what it says of itself, what it needs")
+
+
+_COLUMNS = ("id", "scale", "direction", "level", "role", "validation", "version")
+_ROOM = 24
+"""Columns that must be left for what a metric needs; with less, each metric is a paragraph."""
+
+
+def list_metrics(chosen: argparse.Namespace) -> int:
+    """Print the metrics of every kind of case."""
+    from pytest_mtarena.referee.metrics.catalog import describe as describe_metric
+    from pytest_mtarena.text import printable
+
+    registry = _registry(chosen)
+    contributed = registry.metrics()
+    found: list[dict[str, Any]] = []
+    for name, kind in registry.kinds().items():
+        catalog = getattr(kind, "catalog", None)
+        found += [
+            {
+                "id": metric.id,
+                **describe_metric(metric),
+                "missing": getattr(metric, "missing", None) or None,
+                "contributed": metric.id in contributed,
+                "kind": name,
+            }
+            for metric in (catalog().values() if catalog is not None else ())
+        ]
+    if chosen.json:
+        print(json.dumps(found, ensure_ascii=False, indent=2))
+        return FINE
+    rows = [
+        [*(printable(str(one[key])) for key in _COLUMNS), printable(_condition(one))]
+        for one in found
+    ]
+    width = shutil.get_terminal_size((160, 24)).columns  # a file or a pipe takes the whole table
+    print("\n".join(_table([*_COLUMNS, "needs"], rows, width)))
+    return FINE
+
+
+def _condition(metric: dict[str, Any]) -> str:
+    """Say what a metric needs, whether it can work here, and whose it is."""
+    needs = metric["missing"] or ", ".join(map(str, metric["needs"]))
+    return "; ".join(filter(None, ["contributed" if metric["contributed"] else "", needs]))
+
+
+def _table(head: list[str], rows: list[list[str]], width: int) -> list[str]:
+    """Return a table as wide as it may be; where it does not fit, a paragraph a row."""
+    from pytest_mtarena.text import columns, cut, pad
+
+    widths = [max(map(columns, column)) for column in zip(head, *rows, strict=True)][:-1]
+    indent = sum(widths) + 2 * len(widths)
+    lines: list[str] = []
+    if indent + _ROOM > width:
+        for first, *cells, needs in rows:
+            lines += [cut(first, width), *_wrapped([cell for cell in cells if cell], 4, width)]
+            lines += _wrapped(needs.split(), 4, width, gap=1)
+        return lines
+    for row in [head, *rows]:
+        begin = "  ".join(pad(cell, size) for cell, size in zip(row, widths, strict=False))
+        words = _wrapped(row[-1].split(), indent, width, gap=1)
+        lines.append(f"{begin}  {words[0].lstrip() if words else ''}".rstrip())
+        lines += words[1:]
+    return lines
+
+
+def _wrapped(pieces: list[str], indent: int, width: int, gap: int = 2) -> list[str]:
+    """Return pieces in as few lines as they fit, each indented and none too wide."""
+    from pytest_mtarena.text import columns, cut
+
+    lines: list[str] = []
+    for piece in pieces:
+        if lines and columns(lines[-1]) + gap + columns(piece) <= width:
+            lines[-1] += " " * gap + piece
+        else:
+            lines.append(cut(" " * indent + piece, width))
+    return lines
 
 
 def print_options(chosen: argparse.Namespace) -> int:

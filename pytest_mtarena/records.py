@@ -237,6 +237,8 @@ class Scoring(Record):
     n_bootstrap: int = 1000
     bleu_tokenize: str | None = None
     """Overrides the tokenizer chosen by language or script."""
+    ter_asian: bool | None = None
+    """Whether TER counts Han signs and kana one by one; None: where the script asks for it."""
     normalization: Literal["NFC", "none"] = "NFC"
     """Applied to output and references alike, for every metric; stored texts stay as they came."""
     resources: Resources = Field(default_factory=Resources, exclude=True)

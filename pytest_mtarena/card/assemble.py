@@ -9,7 +9,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
-from pytest_mtarena.card.canonical import plain
+from pytest_mtarena.card.canonical import ROWS, plain
 from pytest_mtarena.card.environment import HARNESS_VERSION
 from pytest_mtarena.card.environment import environment as this_environment
 from pytest_mtarena.card.facts import RunFacts
@@ -39,10 +39,12 @@ def assemble(
     environment: Mapping[str, Json] | None = None,
     provenance: Mapping[str, Json] | None = None,
     run_id: str | None = None,
+    rows_are_plain: bool = False,
 ) -> dict[str, Any]:
     """Return the run card, not sealed yet: ``extra`` is for plug-ins, then comes ``seal``.
 
-    Rows may come in any order. ``environment``, ``provenance`` (the git state of method and
+    ``rows_are_plain`` says that they were read from texts of ``row_text``. Rows may come in any
+    order. ``environment``, ``provenance`` (the git state of method and
     suite) and ``run_id`` (UUID v4) are found out when they are None. Raises CardError for rows
     that do not fit the selection and for values that are not JSON.
     """
@@ -78,12 +80,16 @@ def assemble(
         "provenance": dict(provenance),
         "results": ordered,
     }
-    return finish({**head, **tail}, report)
+    return finish({**head, **tail}, report, rows_are_plain=rows_are_plain)
 
 
-def finish(card: Mapping[str, Json], report: Report) -> dict[str, Any]:
+def finish(
+    card: Mapping[str, Json], report: Report, *, rows_are_plain: bool = False
+) -> dict[str, Any]:
     """Return a card with all that follows from its other fields and from a report, in order."""
-    even = plain(dict(card))
+    even = plain({key: card[key] for key in card if not (rows_are_plain and key == ROWS)})
+    if rows_are_plain:
+        even = {**even, ROWS: card[ROWS]}
     found = plain({**fingerprints(even), **derived(even, report)})
     parts = {"extra": {}, "run_card_hash": "", **even, **found}
     return {key: parts[key] for key in ORDER}

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from pytest_mtarena.card.assemble import assemble
-from pytest_mtarena.card.canonical import row_text
 from pytest_mtarena.card.facts import RunFacts
 from pytest_mtarena.card.gates import missed_gates
 from pytest_mtarena.card.git import git_provenance
@@ -137,9 +136,9 @@ class Controller:
     def record(self, slot: Slot, payload: str) -> None:
         """Write a row down and keep it; a later row of the same slot replaces it."""
         now = time.monotonic()
-        begin = self._begun.setdefault(slot.run, self._last_row)
-        worked = self._before.get(slot.run, 0.0) + now - begin
-        self._elapsed[slot.run], self._last_row = worked, now
+        run = slot.run
+        worked = self._before.get(run, 0.0) + now - self._begun.setdefault(run, self._last_row)
+        self._elapsed[run], self._last_row = worked, now
         line = f'{{"{_WORKED}":{worked:.3f},{payload[1:]}'
         if self.journal is None:
             self._open_journal()
@@ -237,15 +236,20 @@ class Controller:
         rows: list[dict[str, Any]] = []
         statistics = StatisticsRows()
         trouble: list[str] = []
-        for payload in self._rows.take(selected, self.journal):
+        texts: list[str] = []
+        for payload, text in self._rows.take(selected, self.journal):
             row = payload["row"]
+            if len(selected) < MANY:  # in a large session memory is dearer than time
+                texts.append(text)
             rows.append(_share(row, run) if len(selected) >= MANY else row)
             statistics.append(payload["statistics"])
             trouble += payload.get("faults", ())
         complete = len(rows) == len(selected)
         report = run.referee.score(rows, statistics)
         facts = self._facts(run, selected, complete, trouble)
-        card = assemble(facts, rows, report, provenance=self._provenance(run))
+        # Rows come in the order of their places, which is that of the card.
+        provenance = self._provenance(run)
+        card = assemble(facts, rows, report, provenance=provenance, rows_are_plain=True)
         outcome = Outcome(run, card, alarms=report.alarms)
         try:
             self.arena.registry.extend_card(card)
@@ -254,15 +258,11 @@ class Controller:
         outcome.missed.extend(trouble)
         outcome.missed.extend(missed_gates(card, self.arena.settings.fail_under))
         outcome.missed.extend(_unknown_metrics(set(report.directions), rows))
-        # Encoded once for the digest and the file; in a large session memory is dearer.
-        ordered = card["results"]
-        texts = (
-            [row_text(row, at) for at, row in enumerate(ordered)] if len(ordered) < MANY else None
-        )
-        outcome.card = seal(card, rows_are_plain=True, rows=texts)
+        ready = texts if len(texts) == len(rows) else None
+        outcome.card = seal(card, rows_are_plain=True, rows=ready)
         stem = f"{self._started:%Y%m%dT%H%M}-{run.suite.id}-{run.contestant.identity.label}"
         try:
-            outcome.path = write_card(outcome.card, self.arena.settings.output_dir, stem, texts)
+            outcome.path = write_card(outcome.card, self.arena.settings.output_dir, stem, ready)
         except ArenaError as error:
             outcome.missed.append(f"the card could not be written: {error}")
         return outcome
@@ -345,6 +345,7 @@ def setups(arena: Arena) -> dict[str, dict[str, Any]]:
             "normalization": settings.scoring.normalization,
             "metrics": sorted(run.directions),
             "BLEU tokenizer": settings.scoring.bleu_tokenize,
+            "TER asian": settings.scoring.ter_asian,
         }
         for key, run in arena.runs.items()
     }

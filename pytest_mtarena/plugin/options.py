@@ -53,6 +53,13 @@ def parse_names(text: str) -> tuple[str, ...]:
     return names
 
 
+def parse_choice(text: str) -> str:
+    """Parse auto, yes or no."""
+    if text not in ("auto", "yes", "no"):
+        raise argparse.ArgumentTypeError(f"takes auto, yes or no, not {text!r}")
+    return text
+
+
 def parse_metrics(text: str) -> tuple[str, ...]:
     """Parse metric ids; the word ``none`` alone means no metric at all."""
     return () if text.strip() == "none" else parse_names(text)
@@ -298,6 +305,14 @@ OPTIONS: tuple[Option, ...] = (
         "BLEU's tokenizer (13a, char, zh, intl, ...) instead of the one that suits the language",
         "score",
         "NAME",
+    ),
+    Option(
+        "ter-asian",
+        "whether TER counts Chinese characters and kana one by one: auto, yes or no",
+        "score",
+        "WHEN",
+        parse_choice,
+        default="auto",
     ),
     Option(
         "normalization",

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from pytest_mtarena.errors import CardError
 from pytest_mtarena.plugin.arena import Arena, Run
 from pytest_mtarena.plugin.items import CaseFailed, CaseItem
 from pytest_mtarena.plugin.lookahead import make_lookahead
@@ -123,7 +124,7 @@ class Performer:
         faults = self._take_faults(item.slot.run)
         try:
             payload = pack(item.slot, row, grade.statistics, faults)
-        except (ValueError, TypeError, RecursionError) as error:
+        except (CardError, ValueError, TypeError, RecursionError) as error:
             attempt, grade = self._unshippable(run, case, attempt, error)
             row = run.referee.row(case, attempt, grade)
             payload = pack(item.slot, row, grade.statistics, faults)

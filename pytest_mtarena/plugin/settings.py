@@ -94,6 +94,7 @@ def read_settings(option: Any, base: Path) -> Settings:
             intervals=not option.mt_no_ci,
             n_bootstrap=option.mt_n_bootstrap,
             bleu_tokenize=option.mt_bleu_tokenize,
+            ter_asian={"yes": True, "no": False}.get(option.mt_ter_asian),
             normalization=normalization,
             resources=resources,
             resource_facts=resource_facts(resources),

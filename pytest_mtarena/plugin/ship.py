@@ -11,13 +11,16 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_mtarena.card.canonical import row_text
 from pytest_mtarena.plugin.items import CaseItem
 from pytest_mtarena.run.batches import Slot
+from pytest_mtarena.run.rows import ROW
 
 PAYLOAD = "mtarena_payload"
 WORDS = "mtarena_words"
@@ -32,13 +35,20 @@ def pack(
     statistics: Mapping[str, Sequence[float]],
     faults: Sequence[str] = (),
 ) -> str:
-    """Return the payload of a row, ASCII only; raises ValueError for what is no strict JSON."""
-    payload: dict[str, Any] = {"run": slot.run, "index": slot.position, "row": _in_order(row)}
-    payload["statistics"] = statistics
-    if faults:
-        payload["faults"] = list(faults)
-    return _encode(payload)
+    """Return the payload of a row; raises CardError for a row, and ValueError for statistics,
+    that are no strict JSON.
 
+    The row stands first, in the form that a card has it, so that nobody has to encode it again.
+    """
+    text = row_text(_in_order(row))
+    numbers = _encode(statistics) if statistics else "{}"
+    told = f',"faults":{_encode(list(faults))}' if faults else ""
+    head = f'{{"size":{len(text)},{ROW}{text},"run":{_quoted(slot.run)},"index":{slot.position},'
+    return f'{head}"statistics":{numbers}{told}}}'
+
+
+_quoted = lru_cache(maxsize=256)(_encode)
+"""The name of a run as JSON."""
 
 _orders: dict[tuple[str, ...], list[str]] = {}
 
@@ -77,7 +87,7 @@ class Shipping:
 def put_aside(spool: Path, payload: str) -> str:
     """Write a large payload to a file; return what is shipped instead."""
     descriptor, name = tempfile.mkstemp(dir=spool, prefix="payload-", suffix=".json")
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(payload)
     return "@" + name
 
@@ -86,6 +96,6 @@ def unpack(payload: str) -> str:
     """Return the payload itself, from its file when it was put aside."""
     if payload.startswith("@"):
         path = Path(payload[1:])
-        payload = path.read_text(encoding="ascii")
+        payload = path.read_text(encoding="utf-8")
         path.unlink()
     return payload

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from pytest_mtarena.records import Json
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 ID = "composite"
 
@@ -67,8 +69,17 @@ def composite(
     values: Mapping[str, npt.NDArray[np.float64]], weights: Mapping[str, float]
 ) -> npt.NDArray[np.float64]:
     """Return the composite (0-1) of metric values of equal shape, on the metrics' own scales."""
+    import numpy as np
+
     parts = [weight * _unit(name, values[name]) for name, weight in weights.items()]
     return np.asarray(np.sum(parts, axis=0), np.float64)
+
+
+def composite_of(values: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """Return the composite of single values."""
+    import numpy as np
+
+    return float(composite({name: np.array(values[name]) for name in weights}, weights))
 
 
 def coverage(profile: str, weights: Mapping[str, float]) -> dict[str, Json]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pytest_mtarena.errors import ArenaError
 from pytest_mtarena.protocols import Calibrating, Calibration, Metric, MetricInput
 from pytest_mtarena.records import Json
-from pytest_mtarena.referee.metrics.base import fault
 
 NOTHING = "no reference to calibrate on"
 
@@ -69,6 +68,8 @@ def _calibrate(name: str, metric: Metric, gold: Sequence[MetricInput], fitted: F
     except ArenaError:  # a broken glossary or analyser is the user's to mend
         raise
     except Exception as error:  # a plug-in's fault costs its own score only
+        from pytest_mtarena.referee.metrics.base import fault
+
         fitted.unavailable[name] = f"calibration failed: {fault(error)}"
         return
     fitted.calibration[name] = calibration

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from pytest_mtarena.protocols import MetricInput
+from pytest_mtarena.protocols import Metric, MetricInput
 from pytest_mtarena.records import COUNTED, Attempt, Case, Json, LanguageFacts, status_of
+from pytest_mtarena.referee.metrics.ids import LIMITS
 from pytest_mtarena.referee.normalization import Normalization, is_blank, normalise
 
 _T = TypeVar("_T")
@@ -106,6 +107,12 @@ def gold_of_rows(
         )
         for row in spread(known, MAX_GOLD)
     ]
+
+
+def was_cut(one: MetricInput, metrics: Mapping[str, Metric]) -> list[str]:
+    """Return the ids of the metrics that looked only at the beginning of a side."""
+    longest = max(map(len, (one.output, *one.references)))
+    return [name for name in metrics if longest > LIMITS.get(name, longest)]
 
 
 def spread(items: Sequence[_T], most: int) -> Sequence[_T]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from pytest_mtarena.protocols import Examining, Finding, Metric, MetricInput, Statistics
 from pytest_mtarena.records import Json
-from pytest_mtarena.referee.metrics.base import NO_VALUE, NON_FINITE, MeanMetric, fault, present
-from pytest_mtarena.referee.metrics.ids import IDS, LIMITS
+from pytest_mtarena.referee.metrics.base import MeanMetric, fault, present
+from pytest_mtarena.referee.metrics.ids import IDS, NO_VALUE, NON_FINITE
 
 UNDEFINED = "undefined for these entries"
 
@@ -63,12 +63,6 @@ def total(metric: Metric, rows: Statistics) -> tuple[float | None, str | None]:
     except Exception as error:  # a plug-in's fault costs its own score only
         return None, fault(error)
     return (score, None) if np.isfinite(score) else (None, UNDEFINED)
-
-
-def was_cut(one: MetricInput, metrics: Mapping[str, Metric]) -> list[str]:
-    """Return the ids of the metrics that looked only at the beginning of a side."""
-    longest = max(map(len, (one.output, *one.references)))
-    return [name for name in metrics if longest > LIMITS.get(name, longest)]
 
 
 def _examined(metric: Metric, inputs: Sequence[MetricInput]) -> Judged:

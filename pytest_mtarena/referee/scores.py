@@ -11,8 +11,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from pytest_mtarena.protocols import Calibration, Metric, Report, Whole
 from pytest_mtarena.records import Json, Scoring
 from pytest_mtarena.referee.caveats import ALARMS, caveats, count_copies, find_copies
@@ -20,6 +18,7 @@ from pytest_mtarena.referee.composite import ID as COMPOSITE
 from pytest_mtarena.referee.composite import (
     NO_METRIC,
     composite,
+    composite_of,
     cost_adjusted,
     coverage,
     tier,
@@ -31,22 +30,12 @@ from pytest_mtarena.referee.inputs import (
     is_counted,
     row_input,
     row_references,
+    was_cut,
 )
-from pytest_mtarena.referee.judging import judge, total, was_cut
-from pytest_mtarena.referee.metrics.base import NO_VALUE, present
 from pytest_mtarena.referee.metrics.catalog import describe
-from pytest_mtarena.referee.metrics.ids import EVERY_ID, IDS
+from pytest_mtarena.referee.metrics.ids import EVERY_ID, IDS, NO_VALUE
 from pytest_mtarena.referee.normalization import Normalization, is_blank
 from pytest_mtarena.referee.scripts import Tokenization
-from pytest_mtarena.referee.stats.bootstrap import (
-    MIN_TIER,
-    SEED,
-    TOO_FEW,
-    interval,
-    intervals,
-    intervals_of,
-    replicate,
-)
 from pytest_mtarena.referee.table import Given, Table, make_table, stored_metrics
 
 HEADLINE = "chrf_plus_plus"
@@ -136,16 +125,18 @@ def make_report(
         and name not in RESERVED
         and (scoring.metrics is None or name in scoring.metrics)
     ]
-    table = make_table(
-        counted,
-        statistics,
-        places,
-        metrics,
-        scoring.normalization,
-        stored=stored,
-        kept=panel.kept,
-        languages=panel.languages,
-    )
+    table = Table({}, {}, ())
+    if metrics or stored:
+        table = make_table(
+            counted,
+            statistics,
+            places,
+            metrics,
+            scoring.normalization,
+            stored=stored,
+            kept=panel.kept,
+            languages=panel.languages,
+        )
     availability = {name: panel.unavailable[name] for name in panel.unavailable}
     scores: dict[str, Json] = _counts(rows, counted)
     cut_ids = [
@@ -217,6 +208,8 @@ def _why_nothing(
     """Return why no entry has a value: what the metric says of the first one."""
     if metric.id in panel.kept or isinstance(metric, Whole):
         return str(getattr(metric, "nothing", NO_VALUE))
+    from pytest_mtarena.referee.judging import judge
+
     [reason] = judge(metric, [row_input(counted[0], form, panel.languages)]).reasons
     return reason or NO_VALUE
 
@@ -230,6 +223,10 @@ def _corpus_scores(
     availability: dict[str, str],
 ) -> dict[str, float]:
     """Put the score of every metric into ``scores``; return them with all their digits."""
+    if table.metrics:
+        from pytest_mtarena.referee.judging import total
+        from pytest_mtarena.referee.metrics.base import present
+
     exact: dict[str, float] = {}
     details: dict[str, Json] = {}
     scores["exact_matches"] = None
@@ -264,7 +261,9 @@ def _corpus_scores(
     matches, lengths = (table.statistics.get(n) for n in ("exact_match_rate", "length_ratio"))
     scores["exact_matches"] = None if matches is None else int(matches[:, 0].sum())
     for column, name in ((2, "length_below_half"), (3, "length_above_double")):
-        scores[name] = None if lengths is None else int(np.nansum(lengths[:, column:][:, :1]))
+        scores[name] = None
+        if lengths is not None:
+            scores[name] = int(lengths[present(lengths), column:][:, :1].sum())
     for key, name in (
         ("exact_matches", "exact_match_rate"),
         ("length_below_half", "length_ratio"),
@@ -315,7 +314,7 @@ def _composite(
     if not weights:
         availability.update(dict.fromkeys(keys, NO_METRIC if panel.composite else _NOT_SELECTED))
         return {}
-    value = float(composite({name: np.array(exact[name]) for name in weights}, weights))
+    value = composite_of(exact, weights)
     scores[COMPOSITE] = round(value, 4)
     scores["composite_coverage"] = coverage(profile, weights)
     scores["quality_tier"] = tier(value)
@@ -339,6 +338,19 @@ def _intervals(
     if not scoring.intervals or scoring.n_bootstrap < 1:
         availability.update(dict.fromkeys(keys, "switched off"))
         return None, None
+    if not table.metrics:
+        return {}, {}
+    from pytest_mtarena.referee.metrics.base import present
+    from pytest_mtarena.referee.stats.bootstrap import (
+        MIN_TIER,
+        SEED,
+        TOO_FEW,
+        interval,
+        intervals,
+        intervals_of,
+        replicate,
+    )
+
     every = list(table.metrics.values())
     drawn = replicate(every, table.statistics, replicates=scoring.n_bootstrap)
     found: dict[str, Json] = dict(intervals_of(every, drawn))
@@ -347,10 +359,10 @@ def _intervals(
             few = int(present(table.statistics[name]).sum()) < 2
             availability[f"confidence_intervals.{name}"] = TOO_FEW if few else "no score"
     if weights and all(name in drawn.scores for name in weights):
-        observed = {name: np.array(drawn.observed[name], np.float64) for name in weights}
+        observed = {name: drawn.observed[name] or 0.0 for name in weights}
         found[COMPOSITE] = interval(
             composite(drawn.scores, weights),
-            float(composite(observed, weights)),
+            composite_of(observed, weights),
             len(counted),
             drawn.seed,
         )
@@ -399,6 +411,8 @@ def _breakdown(counted: Sequence[Mapping[str, Json]], table: Table, label: str) 
 def _part(table: Table, name: str, places: list[int]) -> float | None:
     if name not in table.metrics:
         return None
+    from pytest_mtarena.referee.judging import total
+
     value, _ = total(table.metrics[name], table.statistics[name][places])
     return None if value is None else shown(name, value)
 

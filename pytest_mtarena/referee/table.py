@@ -6,13 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-import numpy as np
-
 from pytest_mtarena.protocols import Metric, MetricInput, Statistics, Whole
 from pytest_mtarena.records import Json
 from pytest_mtarena.referee.inputs import UNKNOWN, Languages, row_input
-from pytest_mtarena.referee.judging import judge
-from pytest_mtarena.referee.metrics.base import mean_metric
 from pytest_mtarena.referee.metrics.ids import IDS
 from pytest_mtarena.referee.normalization import Normalization
 from pytest_mtarena.referee.stats.rows import StatisticsRows
@@ -50,6 +46,12 @@ def make_table(
     ``places`` are the places of the rows in ``given``. A row without the statistics of a string
     metric is computed again. Of the metrics in ``kept`` the rows hold the statistics.
     """
+    # numpy is a tenth of a second at the start, which a run without metrics does without.
+    import numpy as np
+
+    from pytest_mtarena.referee.judging import judge
+    from pytest_mtarena.referee.metrics.base import mean_metric
+
     whole = [name for name, metric in metrics.items() if isinstance(metric, Whole)]
     texts = {name: one for name, one in metrics.items() if name not in kept and name not in whole}
     if given is None:
@@ -94,6 +96,8 @@ def stored_metrics(rows: Sequence[Mapping[str, Json]]) -> list[str]:
 
 def _filled(n: int, held: Mapping[int, Sequence[float]]) -> Statistics:
     width = max(map(len, held.values()), default=1)
+    import numpy as np
+
     table = np.full((n, width), np.nan)
     for i, values in held.items():
         if len(values) == width:
@@ -104,6 +108,8 @@ def _filled(n: int, held: Mapping[int, Sequence[float]]) -> Statistics:
 def _put(
     statistics: dict[str, Statistics], name: str, chunk: list[int], rows: Statistics, n: int
 ) -> None:
+    import numpy as np
+
     width = rows.shape[1]
     if statistics[name].shape[1] < width:
         # Until now no entry had a value, so that nothing is lost.

@@ -37,12 +37,10 @@ from pytest_mtarena.referee.inputs import (
     references_of,
     row_input,
     row_references,
+    was_cut,
 )
-from pytest_mtarena.referee.judging import judge, was_cut
-from pytest_mtarena.referee.metrics.base import present
 from pytest_mtarena.referee.metrics.catalog import make_catalog
 from pytest_mtarena.referee.metrics.ids import EVERY_ID, LIMITS, MORE_IDS
-from pytest_mtarena.referee.metrics.terminology import terms_for_row
 from pytest_mtarena.referee.scores import HEADLINE, NOTHING, RESERVED, Panel, make_report
 from pytest_mtarena.referee.scripts import Tokenization, choose, tokenization_of
 from pytest_mtarena.referee.setting import Setting
@@ -155,9 +153,13 @@ class TranslationReferee:
             row["references"] = references
         if fields := kept_fields(case):
             row["fields"] = fields
+        if not self.metrics:
+            return row  # a fifth of the time goes into writing that nothing was measured
         glossary = self.scoring.resources.glossary
         if glossary is not None and _TERMS & set(self.metrics):
             one = case_input(case, attempt, self.scoring.normalization)
+            from pytest_mtarena.referee.metrics.terminology import terms_for_row
+
             terms = None if one is None else terms_for_row(one, glossary)
             if terms is not None:
                 row["fields"] = {**fields, "glossary": terms}
@@ -201,6 +203,11 @@ class TranslationReferee:
 
         Contributed metrics are left out, and those that needed what is not here.
         """
+        if not self.metrics:  # then rows have no field that a metric fills
+            yield from ({} for _ in rows)
+            return
+        from pytest_mtarena.referee.judging import judge
+
         metrics = {
             name: one
             for name, one in self._judging(rows).items()
@@ -235,8 +242,10 @@ class TranslationReferee:
                     **_more_fields(fresh),
                 }
 
-    def rescore(self, rows: Sequence[Mapping[str, Json]]) -> Iterator[dict[str, Json]]:
-        """Yield each stored row as the metrics of this referee judge it, contributed ones too.
+    def rescore(
+        self, rows: Sequence[Mapping[str, Json]]
+    ) -> Iterator[tuple[dict[str, Json], Mapping[str, Sequence[float]]]]:
+        """Yield each stored row as this referee's metrics judge it, with its statistics.
 
         What other metrics once said of it is dropped.
         """
@@ -256,10 +265,13 @@ class TranslationReferee:
                 if held := self._held(grade):
                     fields["metric_statistics"] = held
                 cut_off = [] if one is None else was_cut(one, self.metrics)
-                yield {**bare, **fields, "cut": cut_off}
+                yield {**bare, **fields, "cut": cut_off}, grade.statistics
 
     def _grades(self, metrics: Mapping[str, Metric], inputs: Sequence[MetricInput]) -> list[Grade]:
         """Return what the metrics say of entries, without words."""
+        from pytest_mtarena.referee.judging import judge
+        from pytest_mtarena.referee.metrics.base import present
+
         judged = {name: judge(metric, inputs) for name, metric in metrics.items()}
         known = {name: present(one.rows).tolist() for name, one in judged.items()}
         rows = {name: one.rows.tolist() for name, one in judged.items()}
@@ -416,7 +428,7 @@ class TranslationKind:
         tokenization = tokenization_of(
             signatures.get("bleu_tokenizer"),
             signatures.get("ter"),
-            choose(pair[1].code, _row_references(rows), scoring.bleu_tokenize),
+            _tokenization(pair[1].code, _row_references(rows), scoring),
         )
         languages = _facts(pair, scoring)
         metrics = _selected(self._metrics(tokenization, scoring, languages), scoring)
@@ -567,7 +579,11 @@ def _facts(pair: tuple[Language, Language], scoring: Scoring) -> Languages:
 
 def _tokenization(code: str, references: Iterable[str], scoring: Scoring) -> Tokenization:
     """Return how words are found; without metrics nothing has to be found."""
-    return choose(code, () if scoring.metrics == () else references, scoring.bleu_tokenize)
+    texts = () if scoring.metrics == () else references
+    chosen = choose(code, texts, scoring.bleu_tokenize)
+    if scoring.ter_asian is None:
+        return chosen
+    return chosen.model_copy(update={"asian": scoring.ter_asian})
 
 
 def _row_references(rows: Iterable[Mapping[str, Json]]) -> Iterable[str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from pytest_mtarena.errors import ResumeError
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Journal:
@@ -45,13 +45,13 @@ class Journal:
         return cls(path, descriptor)
 
     def append(self, line: str) -> int | None:
-        """Write one line of ASCII at once; return where it stands, None if it was not written.
+        """Write one line at once; return where it stands, None if it was not written.
 
         After a failure nothing more is tried.
         """
         if self.fault is not None:
             return None
-        start, data = self._end, line.encode("ascii") + b"\n"
+        start, data = self._end, line.encode() + b"\n"
         try:
             while data:
                 written = os.write(self._descriptor, data)
@@ -63,7 +63,7 @@ class Journal:
 
     def read(self, offset: int, length: int) -> str:
         """Return a line again."""
-        return os.pread(self._descriptor, length, offset).decode("ascii")
+        return os.pread(self._descriptor, length, offset).decode()
 
     def close(self) -> None:
         """Close the file."""
@@ -101,7 +101,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
             if not raw.endswith(b"\n"):
                 return
             try:
-                yield offset, raw[:-1].decode("ascii"), json.loads(raw)
+                yield offset, raw[:-1].decode(), json.loads(raw)
             except ValueError as error:
                 raise ResumeError(
                     f"--mt-resume {path}:{number}: a damaged line inside the journal; "

@@ -13,6 +13,10 @@ from typing import Any
 from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.journal import Journal
 
+ROW = '"row":'
+"""Stands before a row's text in a line; before it, as ``size``, its length in characters."""
+
+_SIZE = '"size":'
 _CHUNK = 1000
 _LENGTH_BITS = 26
 MANY = 20_000
@@ -31,7 +35,7 @@ class RowStore:
 
     def put(self, slot: Slot, line: str, offset: int | None) -> None:
         """Remember a row: at ``offset`` of the journal, or itself when that is None."""
-        length = len(line)  # lines are ASCII: a character is a byte
+        length = len(line) if line.isascii() else len(line.encode())
         if offset is None or length >> _LENGTH_BITS:
             self._where[slot] = line
         else:
@@ -43,8 +47,10 @@ class RowStore:
     def __contains__(self, slot: Slot) -> bool:
         return slot in self._where
 
-    def take(self, slots: Sequence[Slot], journal: Journal | None) -> Iterator[dict[str, Any]]:
-        """Yield the rows of these slots that are there, parsed, and forget them.
+    def take(
+        self, slots: Sequence[Slot], journal: Journal | None
+    ) -> Iterator[tuple[dict[str, Any], str]]:
+        """Yield the rows of these slots that are there, parsed and as text, and forget them.
 
         Raises OSError or ValueError when the journal is no longer what was written.
         """
@@ -55,16 +61,24 @@ class RowStore:
                 if (where := self._where.pop(slot, None)) is not None
             ]
             # One parse for many: their equal keys become one string in memory.
-            for payload in json.loads("[" + ",".join(lines) + "]"):
+            for line, payload in zip(lines, json.loads("[" + ",".join(lines) + "]"), strict=True):
                 if len(slots) >= MANY:
                     _slim(payload["row"])
-                yield payload
+                yield payload, row_of(line)
 
     def _line(self, where: int | str, journal: Journal | None) -> str:
         if isinstance(where, str):
             return where
         assert journal is not None
         return journal.read(where >> _LENGTH_BITS, where & ((1 << _LENGTH_BITS) - 1))
+
+
+def row_of(line: str) -> str:
+    """Return the text of the row in a line."""
+    # Before the row there are only numbers: neither key can be found in another place.
+    size = int(line[line.index(_SIZE) + len(_SIZE) : line.index(ROW) - 1])
+    start = line.index(ROW) + len(ROW)
+    return line[start : start + size]
 
 
 def _slim(row: dict[str, Any]) -> None:

@@ -18,9 +18,7 @@ from pytest_mtarena.protocols import (
     MetricRole,
     Statistics,
 )
-
-NON_FINITE = "non-finite"
-NO_VALUE = "no value"
+from pytest_mtarena.referee.metrics.ids import NO_VALUE, NON_FINITE
 
 
 def present(rows: Statistics) -> npt.NDArray[np.bool_]:

@@ -22,7 +22,8 @@ from typing import Any
 from pytest_mtarena.errors import UsageError
 from pytest_mtarena.protocols import Calibration, Finding, Metric, MetricInput
 from pytest_mtarena.records import LanguageFacts
-from pytest_mtarena.referee.metrics.base import NON_FINITE, fault
+from pytest_mtarena.referee.metrics.base import fault
+from pytest_mtarena.referee.metrics.ids import NON_FINITE
 from pytest_mtarena.referee.metrics.pooled import PooledMetric, nothing
 from pytest_mtarena.referee.setting import Setting
 

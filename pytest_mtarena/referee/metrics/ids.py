@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+NON_FINITE = "non-finite"
+NO_VALUE = "no value"
+"""Reasons for a value that is not there."""
+
 CHRF_CHARACTERS = 20_000
 BLEU_CHARACTERS = 20_000
 TER_CHARACTERS = 2_000

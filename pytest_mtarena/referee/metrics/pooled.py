@@ -18,7 +18,8 @@ from pytest_mtarena.protocols import (
     Statistics,
     Validation,
 )
-from pytest_mtarena.referee.metrics.base import NO_VALUE, NON_FINITE, fault, ratio
+from pytest_mtarena.referee.metrics.base import fault, ratio
+from pytest_mtarena.referee.metrics.ids import NO_VALUE, NON_FINITE
 
 
 @dataclass(frozen=True)

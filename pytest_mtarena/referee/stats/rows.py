@@ -6,8 +6,6 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import overload
 
-import numpy as np
-
 from pytest_mtarena.protocols import Statistics
 
 Row = Mapping[str, Sequence[float]]
@@ -69,6 +67,8 @@ class StatisticsRows(Sequence[Row]):
 
     def lacking(self, names: Iterable[str], rows: Sequence[int]) -> list[int]:
         """Return the positions in ``rows`` of those that lack the statistics of any metric."""
+        import numpy as np
+
         lacks = np.zeros(len(rows), dtype=bool)
         for name in names:
             column = self._columns.get(name)
@@ -80,6 +80,8 @@ class StatisticsRows(Sequence[Row]):
 
         Not to be written to: it is no copy when the rows are all there are, in their order.
         """
+        import numpy as np
+
         column = self._columns.get(name)
         if column is None:
             return np.full((len(rows), 1), np.nan)

@@ -13,7 +13,7 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_mtarena.card.canonical import jcs_chunks, legacy_chunks, plain
+from pytest_mtarena.card.canonical import jcs_chunks, legacy_chunks, plain, row_text
 from pytest_mtarena.errors import CardError
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -44,6 +44,20 @@ def test_legacy_text_is_that_of_plain_json(card: dict[str, Any]) -> None:
 @settings(max_examples=100, deadline=None)
 def test_jcs_text_is_that_of_rfc8785(card: dict[str, Any]) -> None:
     assert "".join(jcs_chunks(card)).encode() == rfc8785.dumps(card)
+
+
+@given(st.dictionaries(texts, values, max_size=6))
+@settings(max_examples=200, deadline=None)
+def test_the_text_of_a_row_is_that_of_rfc8785_whatever_is_in_it(row: dict[str, Any]) -> None:
+    text = row_text(row)
+    assert text == "".join(jcs_chunks({"x": plain(row)}))[5:-1]
+    assert json.loads(text, parse_int=_as_javascript) == plain(row)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), 2**53 + 1, "\ud800", {"\udfff": 1}, {1, 2}])
+def test_a_row_that_is_no_json_is_refused(bad: Any) -> None:
+    with pytest.raises(CardError, match="the row"):
+        row_text({"x": bad})
 
 
 @given(cards)
