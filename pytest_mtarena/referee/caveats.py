@@ -29,6 +29,8 @@ INFLATED = 1.5
 DEFLATED = 0.67
 REPEATED = 3
 REPEATED_SHARE = 0.1
+LEAKED_WORDS = 4
+"""Shorter sources may well be terms."""
 
 _MARKS = re.compile(r"[%{<$@]")
 """One of these is in every placeholder."""
@@ -58,6 +60,7 @@ def caveats(
         *_kind("errors", _errors(counted)),
         *_kind("repetition", _repeated(said)),
         *_kind("copies", _copies(copies)),
+        *_kind("leak", _leaks(counted)),
         *_kind("placeholders", _placeholders(said)),
         *_kind("length", _lengths(said)),
         *_kind("bleu", _bleu(table, scores, tokenization)),
@@ -128,6 +131,28 @@ def _copies(found: tuple[Sequence[str], int]) -> list[str]:
         return []
     what = "output equals its source" if len(copies) == 1 else "outputs equal their source"
     return [f"{len(copies)} of {eligible} {what}: {some(copies)}"]
+
+
+def _leaks(counted: Sequence[Mapping[str, Json]]) -> list[str]:
+    """Name the entries whose whole source is a term of the glossary that came with the run."""
+    given = []
+    for row in counted:
+        terms = (row.get("fields") or {}).get("glossary")
+        source = _folded(row.get("source"))
+        if (
+            isinstance(terms, Mapping)
+            and source.count(" ") >= LEAKED_WORDS - 1
+            and any(_folded(term) == source for term in terms)
+        ):
+            given.append(_id(row))
+    if not given:
+        return []
+    whose = "entry stands" if len(given) == 1 else "entries stand"
+    return [f"{len(given)} {whose} whole in the glossary: {some(given)}"]
+
+
+def _folded(text: Json) -> str:
+    return " ".join(_key(text).casefold().split()).rstrip(".!?")
 
 
 def _errors(counted: Sequence[Mapping[str, Json]]) -> list[str]:

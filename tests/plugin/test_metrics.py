@@ -252,3 +252,14 @@ def test_a_metric_that_is_not_selected_says_so_and_costs_no_composite(arena, cor
     cover = chosen.card["scores"]["composite_coverage"]
     assert cover["weights"] == {"chrf_plus_plus": 1}
     assert chosen.card["scores"]["composite"] == 1
+
+
+def test_entries_that_stand_in_the_glossary_are_a_warning(arena, corpus, good, pytester):
+    suite = json.loads(corpus(3).read_text(encoding="utf-8"))
+    suite["entries"][1]["source"] = "The word has a number."
+    (pytester.path / "tiny.json").write_text(json.dumps(suite), encoding="utf-8")
+    terms = {"the word has a number": "a palavra tem um número", "word number 1": "palavra 1"}
+    (pytester.path / "terms.json").write_text(json.dumps(terms), encoding="utf-8")
+    leak = "-Wdefault::pytest_mtarena.LeakWarning"
+    result = arena("tiny.json", f"--mt-method={good}", "--mt-glossary=terms.json", leak)
+    assert "LeakWarning: mine × tiny: 1 entry stands whole in the glossary: e2" in result.text
