@@ -105,6 +105,29 @@ class Case(Record):
     """Where it stands, for messages: ``line 7`` or ``entry 12``."""
 
 
+class SuiteEntry(Record):
+    """An entry as people's own tests see it: the fixture ``mt_entry``."""
+
+    id: str
+    source: str
+    references: tuple[str, ...]
+    """May be empty where references are allowed to be missing."""
+    labels: Mapping[str, str | int] = Field(default_factory=dict)
+    """Segment, difficulty, domain, register, provenance."""
+    fields: Mapping[str, Json] = Field(default_factory=dict)
+    """All other fields of the suite's entry."""
+    suite: str = ""
+    group: str = ""
+    contestant: str = ""
+    source_language: Language = Language()
+    target_language: Language = Language()
+
+    @property
+    def reference(self) -> str | None:
+        """The first reference; None when there is none."""
+        return self.references[0] if self.references else None
+
+
 class Suite(Record):
     """A file of cases, read and checked."""
 

@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import inspect
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -211,6 +211,7 @@ def _digest(card: Mapping[str, Any]) -> str:
         if key == "extra":
             continue
         digest.update(key.encode())
-        for piece in value if isinstance(value, list) else [value]:
+        several = isinstance(value, Sequence) and not isinstance(value, str)
+        for piece in value if several else [value]:
             digest.update(json.dumps(piece, sort_keys=True, default=repr).encode())
     return digest.hexdigest()

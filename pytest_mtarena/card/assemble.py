@@ -40,13 +40,15 @@ def assemble(
     provenance: Mapping[str, Json] | None = None,
     run_id: str | None = None,
     rows_are_plain: bool = False,
+    stored: Sequence[Row] | None = None,
 ) -> dict[str, Any]:
     """Return the run card, not sealed yet: ``extra`` is for plug-ins, then comes ``seal``.
 
-    ``rows_are_plain`` says that they were read from texts of ``row_text``. Rows may come in any
-    order. ``environment``, ``provenance`` (the git state of method and
-    suite) and ``run_id`` (UUID v4) are found out when they are None. Raises CardError for rows
-    that do not fit the selection and for values that are not JSON.
+    ``rows_are_plain`` says that they were read from texts of ``row_text``. ``stored`` are the
+    whole rows in canonical order when ``rows`` are only what scores are made of. Rows may come in
+    any order. ``environment``, ``provenance`` (the git state of method and suite) and ``run_id``
+    (UUID v4) are found out when they are None. Raises CardError for rows that do not fit the
+    selection and for values that are not JSON.
     """
     ordered = _in_order(facts, rows)
     selection = _selection(facts, len(ordered))
@@ -78,19 +80,28 @@ def assemble(
         "selection": selection,
         "notes": list(facts.notes),
         "provenance": dict(provenance),
-        "results": ordered,
+        "results": ordered if stored is None else stored,
     }
-    return finish({**head, **tail}, report, rows_are_plain=rows_are_plain)
+    card = {**head, **tail}
+    return finish(card, report, rows_are_plain=rows_are_plain, scored=ordered)
 
 
 def finish(
-    card: Mapping[str, Json], report: Report, *, rows_are_plain: bool = False
+    card: Mapping[str, Json],
+    report: Report,
+    *,
+    rows_are_plain: bool = False,
+    scored: Sequence[Row] | None = None,
 ) -> dict[str, Any]:
-    """Return a card with all that follows from its other fields and from a report, in order."""
+    """Return a card with all that follows from its other fields and from a report, in order.
+
+    ``scored`` are the rows, as far as times and costs need them; None: those of the card.
+    """
     even = plain({key: card[key] for key in card if not (rows_are_plain and key == ROWS)})
     if rows_are_plain:
         even = {**even, ROWS: card[ROWS]}
-    found = plain({**fingerprints(even), **derived(even, report)})
+    whole = even if scored is None else {**even, ROWS: scored}
+    found = plain({**fingerprints(even), **derived(whole, report)})
     parts = {"extra": {}, "run_card_hash": "", **even, **found}
     return {key: parts[key] for key in ORDER}
 

@@ -76,6 +76,11 @@ def jcs_chunks(card: Mapping[str, Json], rows: Sequence[str] | None = None) -> I
     return _chunks(card, _by_utf16, _jcs, ",", ":", rows)
 
 
+def is_rows(value: Json) -> bool:
+    """Say whether a value can be the rows of a card: a list, or a sequence that reads them."""
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
 def row_text(row: Json, at: int | None = None) -> str:
     """Return the text of a row in the form of RFC 8785, on one line; what it says is plain.
 
@@ -126,10 +131,10 @@ def _chunks(
     for number, key in enumerate(order(card)):
         yield f"{comma if number else ''}{encode(key, key)}{colon}"
         value = card[key]
-        if key == ROWS and isinstance(value, list):
+        if key == ROWS and is_rows(value):
             yield "["
-            for at, row in enumerate(value):
-                text = encode(row, f"{ROWS}[{at}]") if rows is None else rows[at]
+            for at in range(len(value)):
+                text = encode(value[at], f"{ROWS}[{at}]") if rows is None else rows[at]
                 yield f"{comma}{text}" if at else text
             yield "]"
         else:

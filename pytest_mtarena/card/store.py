@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from pytest_mtarena.card.canonical import ROWS, row_text
+from pytest_mtarena.card.canonical import ROWS, is_rows, row_text
 from pytest_mtarena.card.model import RunCard
 from pytest_mtarena.errors import CardError
 from pytest_mtarena.records import Json
@@ -76,9 +76,9 @@ def card_lines(card: Mapping[str, Json], rows: Sequence[str] | None = None) -> I
     yield "{"
     for number, (key, value) in enumerate(card.items()):
         yield f"{',' if number else ''}\n  {json.dumps(key, ensure_ascii=False)}: "
-        if key == ROWS and isinstance(value, list) and value:
-            for at, row in enumerate(value):
-                text = row_text(row, at) if rows is None else rows[at]
+        if key == ROWS and is_rows(value) and len(value):
+            for at in range(len(value)):
+                text = row_text(value[at], at) if rows is None else rows[at]
                 yield f"{',' if at else '['}\n    {text}"
             yield "\n  ]"
         else:

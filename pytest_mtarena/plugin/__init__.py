@@ -7,11 +7,14 @@ therefore imports nothing but the options; the rest is loaded when a contestant 
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_mtarena.plugin.options import OPTIONS, add_options
+
+if TYPE_CHECKING:
+    from pytest_mtarena.records import Attempt, Grade, SuiteEntry
 
 MARKERS = {
     "translation": "an entry of a translation suite",
@@ -33,6 +36,30 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the markers that items of suites carry."""
     for name, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning} (pytest-mtarena)")
+
+
+@pytest.fixture
+def mt_entry(request: pytest.FixtureRequest) -> SuiteEntry:
+    """An entry of the suite: the test runs once for each, and for each contestant."""
+    from pytest_mtarena.plugin.fixtures import entry_of
+
+    return entry_of(request)
+
+
+@pytest.fixture
+def mt_attempt(mt_entry: SuiteEntry, request: pytest.FixtureRequest) -> Attempt:
+    """What the contestant made of ``mt_entry``; the test fails when the contestant failed."""
+    from pytest_mtarena.plugin.fixtures import graded
+
+    return graded(request)[0]
+
+
+@pytest.fixture
+def mt_grade(mt_entry: SuiteEntry, request: pytest.FixtureRequest) -> Grade:
+    """What the referee says of the attempt at ``mt_entry``: ``mt_grade.scores["chrf"]``."""
+    from pytest_mtarena.plugin.fixtures import graded
+
+    return graded(request)[1]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -102,6 +102,7 @@ class Arena:
         self.share = share
         self.runs: dict[str, Run] = {}
         self.notes: list[str] = []
+        self._for_fixtures: list[Path] | None = None
         self._suites: dict[str, tuple[Kind, Suite] | None] = {}
         self._runs_of: dict[str, list[Run]] = {}
         self.contestants = load_contestants(settings, registry)
@@ -192,9 +193,19 @@ class Arena:
 
     def suite_paths(self) -> Iterator[Path]:
         """Yield the suite files that the session's arguments name, in collection order."""
+        yield from self._suite_files(self.config.args)
+
+    def fixture_paths(self) -> list[Path]:
+        """Return the suite files that test functions run over: those named, else the default."""
+        if self._for_fixtures is None:
+            named = list(self.suite_paths())
+            self._for_fixtures = named or list(self._suite_files(default_args(self.config)))
+        return self._for_fixtures
+
+    def _suite_files(self, args: Iterable[object]) -> Iterator[Path]:
         skipped = self.config.getini("norecursedirs")
         base = self.config.invocation_params.dir
-        for arg in self.config.args:
+        for arg in args:
             path = Path(os.path.abspath(Path(base, str(arg).partition("::")[0])))
             if path.is_file():
                 if self.recognises(path):

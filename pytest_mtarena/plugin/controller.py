@@ -70,11 +70,13 @@ class Outcome:
     alarms: Mapping[str, str] = field(default_factory=dict)
     """Caveats that are worth a warning, and their kinds."""
 
+    has_failed_rows: bool = False
+    """Whether any row is one that a resumed session tries again."""
+
     @property
     def is_final(self) -> bool:
         """Whether nothing is left that a resumed session could do better."""
-        failed = any(row["status"] in RETRIED for row in self.card["results"])
-        return self.path is not None and self.card["complete"] and not failed
+        return self.path is not None and self.card["complete"] and not self.has_failed_rows
 
 
 class Controller:
@@ -237,11 +239,18 @@ class Controller:
         statistics = StatisticsRows()
         trouble: list[str] = []
         texts: list[str] = []
+        # In a large session memory is dearer than time: rows stay on disk, and only what scores
+        # are made of is held here.
+        large = len(selected) >= MANY
+        stored = self._rows.stored(selected, self.journal) if large else None
+        unscored = frozenset(getattr(run.referee, "unscored", ()))
         for payload, text in self._rows.take(selected, self.journal):
             row = payload["row"]
-            if len(selected) < MANY:  # in a large session memory is dearer than time
+            if large:
+                rows.append(_share({k: v for k, v in row.items() if k not in unscored}, run))
+            else:
+                rows.append(row)
                 texts.append(text)
-            rows.append(_share(row, run) if len(selected) >= MANY else row)
             statistics.append(payload["statistics"])
             trouble += payload.get("faults", ())
         complete = len(rows) == len(selected)
@@ -249,8 +258,11 @@ class Controller:
         facts = self._facts(run, selected, complete, trouble)
         # Rows come in the order of their places, which is that of the card.
         provenance = self._provenance(run)
-        card = assemble(facts, rows, report, provenance=provenance, rows_are_plain=True)
-        outcome = Outcome(run, card, alarms=report.alarms)
+        card = assemble(
+            facts, rows, report, provenance=provenance, rows_are_plain=True, stored=stored
+        )
+        retry = any(row["status"] in RETRIED for row in rows)
+        outcome = Outcome(run, card, alarms=report.alarms, has_failed_rows=retry)
         try:
             self.arena.registry.extend_card(card)
         except ArenaError as error:
@@ -258,7 +270,8 @@ class Controller:
         outcome.missed.extend(trouble)
         outcome.missed.extend(missed_gates(card, self.arena.settings.fail_under))
         outcome.missed.extend(_unknown_metrics(set(report.directions), rows))
-        ready = texts if len(texts) == len(rows) else None
+        ready: Sequence[str] = texts if stored is None else stored.texts
+        del rows
         outcome.card = seal(card, rows_are_plain=True, rows=ready)
         stem = f"{self._started:%Y%m%dT%H%M}-{run.suite.id}-{run.contestant.identity.label}"
         try:

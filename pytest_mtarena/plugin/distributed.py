@@ -16,7 +16,7 @@ import pytest
 
 from pytest_mtarena.plugin.arena import Arena, file_path
 from pytest_mtarena.plugin.controller import Controller
-from pytest_mtarena.plugin.performing import SELECTION
+from pytest_mtarena.plugin.performing import FUNCTIONS, SELECTION
 from pytest_mtarena.plugin.ship import PAYLOAD, unpack
 from pytest_mtarena.run.batches import Slot, cut_batches
 from pytest_mtarena.run.flight import Verdicts, opaque, read_in_flight
@@ -37,6 +37,8 @@ class Distributed:
         self._controller = controller
         self._spool = spool
         self._slots: dict[str, Slot] = {}
+        self._functions: dict[str, Slot] = {}
+        """Node ids of test functions to the cases that they need."""
         self._files: set[str] = set()
         self._verdicts = Verdicts(spool / "verdicts.json")
         self._deaths: Counter[str] = Counter()
@@ -56,6 +58,9 @@ class Distributed:
                 self._files.add(file)
                 if self._arena.recognises(file_path(file, self._arena.config.rootpath)):
                     self._slots.update(self._arena.slots_of(file))
+        with contextlib.suppress(FileNotFoundError):
+            named = json.loads((self._spool / FUNCTIONS).read_text(encoding="utf-8"))
+            self._functions = {nodeid: Slot(*slot) for nodeid, slot in named.items()}
         self._controller.selected = {self._slots[i] for i in ids if i in self._slots}
         with contextlib.suppress(FileNotFoundError):
             listed = json.loads((self._spool / SELECTION).read_text(encoding="utf-8"))
@@ -80,13 +85,14 @@ class Distributed:
 
     def _numbers(self, nodeids: Sequence[str]) -> list[int]:
         """Number the batches of node ids; an ordinary test is a batch of its own."""
+        slots = {**self._functions, **self._slots}
         batches = cut_batches(
-            (self._slots[nodeid] for nodeid in nodeids if nodeid in self._slots),
+            {slots[nodeid] for nodeid in nodeids if nodeid in slots},
             self._arena.settings.batch_size,
         )
         number = {slot: k for k, batch in enumerate(batches) for slot in batch}
         return [
-            number[self._slots[nodeid]] if nodeid in self._slots else len(batches) + k
+            number[slots[nodeid]] if nodeid in slots else len(batches) + k
             for k, nodeid in enumerate(nodeids)
         ]
 

@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from pytest_mtarena.plugin.arena import Run
 from pytest_mtarena.plugin.keys import performer_key
-from pytest_mtarena.records import Case
+from pytest_mtarena.records import NO_REFERENCE, Case
 from pytest_mtarena.run.batches import Slot
 
 
 class CaseFailed(Exception):
     """Why an item is red: text that is ready to print."""
+
+
+class Need(NamedTuple):
+    """What an item needs done: one case, attempted in one run."""
+
+    slot: Slot
+    run: Run
+    case: Case
+
+    @classmethod
+    def of(cls, run: Run, case: Case) -> Need:
+        """Return the need of a case."""
+        return cls(Slot(run.key, case.index), run, case)
+
+    @classmethod
+    def of_item(cls, item: pytest.Item) -> Need | None:
+        """Return the need of a suite's item, or of a test function with our fixtures."""
+        if isinstance(item, CaseItem):
+            return cls(item.slot, item.run, item.case)
+        callspec = getattr(item, "callspec", None)
+        found = None if callspec is None else callspec.params.get("mt_entry")
+        return found if isinstance(found, Need) else None
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether contestants are asked for the case at all."""
+        return self.case.problem is None or self.case.problem == NO_REFERENCE
 
 
 class CaseItem(pytest.Item):

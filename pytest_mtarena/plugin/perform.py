@@ -6,7 +6,7 @@ the whole batch at once. The run-ahead is handed public entries only.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import pytest
 
 from pytest_mtarena.errors import CardError
 from pytest_mtarena.plugin.arena import Arena, Run
-from pytest_mtarena.plugin.items import CaseFailed, CaseItem
+from pytest_mtarena.plugin.items import CaseFailed, CaseItem, Need
 from pytest_mtarena.plugin.lookahead import make_lookahead
 from pytest_mtarena.plugin.ship import pack
 from pytest_mtarena.protocols import Entry, public_entry
@@ -59,7 +59,13 @@ class Performer:
         self._window = 2 * arena.share
         self._lookahead = make_lookahead(session.config, session.items)
         # A set: --keep-duplicates makes two items of one case, which is sent once.
-        slots = {item.slot for item in session.items if isinstance(item, CaseItem)}
+        needs = [need for item in session.items if (need := Need.of_item(item)) is not None]
+        slots = {need.slot for need in needs}
+        self._uses = Counter(need.slot for need in needs)
+        """How many items still need each answer."""
+        self._own = {item.slot for item in session.items if isinstance(item, CaseItem)}
+        self._served: set[Slot] = set()
+        """The slots of suite items that have had their answer."""
         self._batches = cut_batches(slots, settings.batch_size)
         self._number = {
             slot: number for number, batch in enumerate(self._batches) for slot in batch
@@ -96,7 +102,7 @@ class Performer:
             self._resume(item)
             return
         try:
-            attempt, grade = self._attempt(item)
+            attempt, grade = self._attempt(Need(item.slot, item.run, item.case))
         except pytest.fail.Exception as error:
             # Raised into the waiting item from outside, by pytest-timeout: it needs a row too.
             failure = Failure(status="timeout", kind="timeout", message=_first_line(error))
@@ -104,6 +110,15 @@ class Performer:
             raise
         attempt, grade, status = self._deliver(item, attempt, grade)
         self._judge(item, attempt, grade, status)
+
+    def attempt_for(self, need: Need) -> Graded:
+        """Return attempt and grade of a case that a test function needs; no row comes of it."""
+        if need.slot in self._done:
+            output = self._done[need.slot]
+            failure = None if output is not None else _FAILED_BEFORE
+            attempt = Attempt(id=need.case.id, output=output, failure=failure)
+            return self._grade_one(need.run, need.case, attempt)
+        return self._attempt(need, own=False)
 
     def _resume(self, item: CaseItem) -> None:
         """Pass an item of an earlier session, but not by the limits for single items."""
@@ -145,6 +160,8 @@ class Performer:
                 self._grade(self._sent[key], attempts)
         payloads = []
         for slot, (attempt, grade) in sorted(self._graded.items()):
+            if slot in self._served or slot not in self._own:
+                continue  # it has its row, or no item of a suite that needs one
             run = self._arena.runs[slot.run]
             row = run.referee.row(run.cases[slot.position], attempt, grade)
             payloads.append((slot, pack(slot, row, grade.statistics, self._take_faults(slot.run))))
@@ -162,29 +179,38 @@ class Performer:
 
     # -- attempts ---------------------------------------------------------------------------
 
-    def _attempt(self, item: CaseItem) -> Graded:
-        slot, case = item.slot, item.case
-        if not _is_sent(case):
+    def _attempt(self, need: Need, *, own: bool = True) -> Graded:
+        """Return the answer to a need; ``own`` says that it is that of the suite's own item."""
+        slot, run, case = need
+        if not need.is_sent:
             failure = Failure(kind="not_sent", message=f"not sent: {case.problem}")
-            return self._grade_one(item.run, case, _failed(case, failure))
-        if slot in self._graded:
-            return self._graded.pop(slot)
+            return self._grade_one(run, case, _failed(case, failure))
+        runs_again = own and slot in self._served  # pytest-rerunfailures
+        if own:
+            self._served.add(slot)
+        if slot in self._graded and not runs_again:
+            return self._take(slot)
         number = self._number[slot]
         if self._verdicts is not None:
             self._verdicts.refresh()
             if opaque(slot) in self._verdicts.crashed:
-                return self._grade_one(item.run, case, _failed(case, _CRASHED))
+                return self._grade_one(run, case, _failed(case, _CRASHED))
             if opaque(slot) in self._verdicts.suspects:
                 self.runahead.settle()
-                return self._again(item)
-        if number in self._taken:  # the item runs again: pytest-rerunfailures
-            return self._again(item)
+                return self._again(need)
+        if number in self._taken:
+            return self._again(need)
         self._run_ahead(number)
         attempts = self.runahead.take(number)
         # Only now: an item that is stopped while it waits leaves the answer to its batch mates.
         self._taken.add(number)
         self._grade(self._sent[number], attempts)
-        return self._graded.pop(slot)
+        return self._take(slot)
+
+    def _take(self, slot: Slot) -> Graded:
+        """Return an answer, and forget it when nobody else needs it."""
+        self._uses[slot] -= 1
+        return self._graded[slot] if self._uses[slot] > 0 else self._graded.pop(slot)
 
     def _run_ahead(self, needed: int) -> None:
         """Start the needed batch, and those of the coming items while the window has room."""
@@ -192,10 +218,11 @@ class Performer:
             self._start(needed)
         self._lookahead.refresh()
         while (item := self._lookahead.peek()) is not None:
-            if isinstance(item, CaseItem) and item.slot in self._number:
-                number = self._number[item.slot]
+            need = Need.of_item(item)
+            if need is not None and need.slot in self._number:
+                number = self._number[need.slot]
                 if number not in self._sent:
-                    label = item.run.contestant.identity.label
+                    label = need.run.contestant.identity.label
                     if self.runahead.open_requests(label) >= self._window:
                         return
                     self._start(number)
@@ -236,12 +263,12 @@ class Performer:
             self._faults.setdefault(self._run_of.get(id(entries), run), []).append(fault)
         return self._faults.pop(run, [])
 
-    def _again(self, item: CaseItem) -> Graded:
+    def _again(self, need: Need) -> Graded:
         """Ask for one case alone."""
-        key = ("again", opaque(item.slot))
-        self._submit(key, [item.slot])
+        key = ("again", opaque(need.slot))
+        self._submit(key, [need.slot])
         [attempt] = self.runahead.take(key)
-        return self._grade_one(item.run, item.case, attempt)
+        return self._grade_one(need.run, need.case, attempt)
 
     def _case(self, slot: Slot) -> Case:
         return self._arena.runs[slot.run].cases[slot.position]
@@ -317,3 +344,6 @@ def _first_line(error: BaseException) -> str:
 
 def _is_sent(case: Case) -> bool:
     return case.problem is None or case.problem == NO_REFERENCE
+
+
+_FAILED_BEFORE = Failure(kind="reported", message="failed in the session that is gone on with")

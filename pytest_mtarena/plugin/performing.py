@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from pytest_mtarena.plugin.arena import Arena
-from pytest_mtarena.plugin.items import CaseItem
+from pytest_mtarena.plugin.items import CaseItem, Need
 from pytest_mtarena.plugin.keys import performer_key
 from pytest_mtarena.plugin.perform import Performer
 from pytest_mtarena.run.batches import Slot, cut_batches, take_shard
 
 SELECTION = "selection.json"
+FUNCTIONS = "functions.json"
 DRAIN_SECONDS = 3.0
 """How long an interrupted session waits for what is in flight."""
 
@@ -51,22 +52,38 @@ class Performing:
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
         """Keep the batches of this shard, after every other selection."""
+        self._take_shard(config, items)
+        self._name_functions(items)
+
+    def _take_shard(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         shard = self._arena.settings.shard
         if shard is None:
             return
+        needs = {item: need for item in items if (need := Need.of_item(item)) is not None}
         slots = {item.slot for item in items if isinstance(item, CaseItem)}
+        slots = slots or {need.slot for need in needs.values()}
         batches = take_shard(cut_batches(slots, self._arena.settings.batch_size), *shard)
         kept = {slot for batch in batches for slot in batch}
-        dropped = [i for i in items if isinstance(i, CaseItem) and i.slot not in kept]
-        items[:] = [i for i in items if not isinstance(i, CaseItem) or i.slot in kept]
+        dropped = [item for item, need in needs.items() if need.slot not in kept]
+        items[:] = [item for item in items if item not in needs or needs[item].slot in kept]
         if dropped:
             config.hook.pytest_deselected(items=dropped)
         self._before_shard = slots
         if self._worker is not None and self._spool is not None:
             # Here, and not when collection is finished: xdist may tell the controller before us.
-            draft = self._spool / f"{SELECTION}.{self._worker}"
-            draft.write_text(json.dumps(sorted(slots)), encoding="utf-8")
-            os.replace(draft, self._spool / SELECTION)
+            _publish(self._spool, SELECTION, self._worker, sorted(slots))
+
+    def _name_functions(self, items: list[pytest.Item]) -> None:
+        """Tell the controller which cases test functions need: it has only their node ids."""
+        if self._worker is None or self._spool is None:
+            return
+        functions = {
+            item.nodeid: need.slot
+            for item in items
+            if not isinstance(item, CaseItem) and (need := Need.of_item(item)) is not None
+        }
+        if functions:
+            _publish(self._spool, FUNCTIONS, self._worker, functions)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -114,3 +131,9 @@ class Performing:
         self.performer.close()
         gc.unfreeze()
         gc.set_threshold(*self._thresholds)
+
+
+def _publish(spool: Path, name: str, worker: str, value: object) -> None:
+    draft = spool / f"{name}.{worker}"
+    draft.write_text(json.dumps(value), encoding="utf-8")
+    os.replace(draft, spool / name)

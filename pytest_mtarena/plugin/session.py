@@ -19,6 +19,7 @@ from pytest_mtarena.plugin.collect import Collecting
 from pytest_mtarena.plugin.controller import RETRIED, Controller, setups
 from pytest_mtarena.plugin.distributed import PID, SPOOL, Distributed
 from pytest_mtarena.plugin.dryrun import DryRun
+from pytest_mtarena.plugin.fixtures import Parametrizing
 from pytest_mtarena.plugin.keys import arena_key, controller_key
 from pytest_mtarena.plugin.performing import Performing
 from pytest_mtarena.plugin.reporting import Reporting, Wording
@@ -63,6 +64,7 @@ def _activate(config: pytest.Config) -> None:
     for kind in arena.kinds:
         config.addinivalue_line("markers", f"{kind}: a case of that kind (pytest-mtarena)")
     manager.register(Collecting(arena), "mtarena-collecting")
+    manager.register(Parametrizing(arena), "mtarena-parametrizing")
     verbose = config.get_verbosity() > 0
     if workerinput is not None:
         spool = _existing(workerinput.get(SPOOL))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, overload
 
 from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.journal import Journal
@@ -66,11 +66,65 @@ class RowStore:
                     _slim(payload["row"])
                 yield payload, row_of(line)
 
+    def stored(self, slots: Sequence[Slot], journal: Journal | None) -> StoredRows:
+        """Return the rows of these slots that are there, left where they are."""
+        return StoredRows([self._where[slot] for slot in slots if slot in self._where], journal)
+
     def _line(self, where: int | str, journal: Journal | None) -> str:
-        if isinstance(where, str):
-            return where
-        assert journal is not None
-        return journal.read(where >> _LENGTH_BITS, where & ((1 << _LENGTH_BITS) - 1))
+        return _line(where, journal)
+
+
+def _line(where: int | str, journal: Journal | None) -> str:
+    if isinstance(where, str):
+        return where
+    assert journal is not None
+    return journal.read(where >> _LENGTH_BITS, where & ((1 << _LENGTH_BITS) - 1))
+
+
+class StoredRows(Sequence[dict[str, Any]]):
+    """The rows of a large card: read from the journal whenever somebody looks at them.
+
+    Good for as long as the journal is open.
+    """
+
+    def __init__(self, places: Sequence[int | str], journal: Journal | None) -> None:
+        self._places = places
+        self._journal = journal
+        self.texts = RowTexts(places, journal)
+        """The same rows as text."""
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> StoredRows: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | StoredRows:
+        if isinstance(index, slice):
+            return StoredRows(self._places[index], self._journal)
+        row: dict[str, Any] = json.loads(self.texts[index])
+        return row
+
+
+class RowTexts(Sequence[str]):
+    """The texts of rows in a journal."""
+
+    def __init__(self, places: Sequence[int | str], journal: Journal | None) -> None:
+        self._places = places
+        self._journal = journal
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> RowTexts: ...
+    def __getitem__(self, index: int | slice) -> str | RowTexts:
+        if isinstance(index, slice):
+            return RowTexts(self._places[index], self._journal)
+        return row_of(_line(self._places[index], self._journal))
 
 
 def row_of(line: str) -> str:
