@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -25,6 +25,18 @@ from pytest_mtarena.run.flight import FlightLog, Verdicts, opaque
 from pytest_mtarena.run.runahead import Request, RunAhead
 
 Graded = tuple[Attempt, Grade]
+
+
+class Answer(NamedTuple):
+    """An answer that waits for its item."""
+
+    graded: Graded | None
+    """None when nothing more than the rest is needed."""
+    status: str
+    words: str
+    payload: str | None = None
+    """What still has to be delivered; None when the row is recorded."""
+
 
 _OF_A_WHOLE_CALL = frozenset({"exception", "timeout", "hook"})
 
@@ -64,6 +76,8 @@ class Performer:
         self._uses = Counter(need.slot for need in needs)
         """How many items still need each answer."""
         self._own = {item.slot for item in session.items if isinstance(item, CaseItem)}
+        self._lost: set[Slot] = set()
+        """The slots whose item did not wait for the answer: their row says so."""
         self._served: set[Slot] = set()
         """The slots of suite items that have had their answer."""
         self._batches = cut_batches(slots, settings.batch_size)
@@ -72,7 +86,7 @@ class Performer:
         }
         self._sent: dict[int, list[Slot]] = {}
         self._taken: set[int] = set()
-        self._graded: dict[Slot, Graded] = {}
+        self._answers: dict[Slot, Answer] = {}
         self._heard: deque[tuple[Sequence[Entry], str]] = deque()
         """Faults as the loop's thread tells them: the batch, and what was wrong with it."""
         self._run_of: dict[int, str] = {}
@@ -101,15 +115,21 @@ class Performer:
         if item.slot in self._done:
             self._resume(item)
             return
+        need = Need(item.slot, item.run, item.case)
         try:
-            attempt, grade = self._attempt(Need(item.slot, item.run, item.case))
+            answer = self._attempt(need)
         except pytest.fail.Exception as error:
             # Raised into the waiting item from outside, by pytest-timeout: it needs a row too.
             failure = Failure(status="timeout", kind="timeout", message=_first_line(error))
-            self._deliver(item, *self._grade_one(item.run, item.case, _failed(item.case, failure)))
+            lost = self._grade_one(item.run, item.case, _failed(item.case, failure))
+            self._lost.add(item.slot)
+            self._deliver(item, self._pack(need, *lost)[1])
             raise
-        attempt, grade, status = self._deliver(item, attempt, grade)
-        self._judge(item, attempt, grade, status)
+        if answer.payload is not None:
+            self._deliver(item, answer.payload)
+        item.words = answer.words
+        if answer.graded is not None:
+            self._judge(item, *answer.graded, answer.status)
 
     def attempt_for(self, need: Need) -> Graded:
         """Return attempt and grade of a case that a test function needs; no row comes of it."""
@@ -118,7 +138,9 @@ class Performer:
             failure = None if output is not None else _FAILED_BEFORE
             attempt = Attempt(id=need.case.id, output=output, failure=failure)
             return self._grade_one(need.run, need.case, attempt)
-        return self._attempt(need, own=False)
+        graded = self._attempt(need, own=False).graded
+        assert graded is not None  # kept whole for as long as a function needs it
+        return graded
 
     def _resume(self, item: CaseItem) -> None:
         """Pass an item of an earlier session, but not by the limits for single items."""
@@ -130,48 +152,39 @@ class Performer:
             )
             self._judge(item, attempt, grade, "ok")
 
-    def _deliver(
-        self, item: CaseItem, attempt: Attempt, grade: Grade
-    ) -> tuple[Attempt, Grade, str]:
-        """Hand over the row of an item; return what was really handed over."""
-        run, case = item.run, item.case
+    def _pack(self, need: Need, attempt: Attempt, grade: Grade) -> tuple[Answer, str]:
+        """Return the answer to a need and its payload; what cannot be stored is a failure."""
+        slot, run, case = need
         row = run.referee.row(case, attempt, grade)
-        faults = self._take_faults(item.slot.run)
+        faults = self._take_faults(slot.run)
         try:
-            payload = pack(item.slot, row, grade.statistics, faults)
+            payload = pack(slot, row, grade.statistics, faults)
         except (CardError, ValueError, TypeError, RecursionError) as error:
             attempt, grade = self._unshippable(run, case, attempt, error)
             row = run.referee.row(case, attempt, grade)
-            payload = pack(item.slot, row, grade.statistics, faults)
-        item.words = grade.words
+            payload = pack(slot, row, grade.statistics, faults)
+        return Answer((attempt, grade), str(row["status"]), grade.words), payload
+
+    def _deliver(self, item: CaseItem, payload: str) -> None:
+        """Hand over the row of an item: at once, or on its report."""
         if self._record is None:
             item.payload = payload
         else:
             self._record(item.slot, payload)
-        return attempt, grade, str(row["status"])
 
-    def harvest(self, seconds: float) -> list[tuple[Slot, str]]:
-        """Return the payloads of all answers that no item has asked for, after an interrupt.
+    def harvest(self, seconds: float) -> None:
+        """Record all answers that no item has asked for, after an interrupt.
 
         Waits at most so many seconds for what is in flight, so that nothing is paid twice.
         """
         for key, attempts in self.runahead.drain(seconds):
             if isinstance(key, int):
                 self._grade(self._sent[key], attempts)
-        payloads = []
-        for slot, (attempt, grade) in sorted(self._graded.items()):
-            if slot in self._served or slot not in self._own:
-                continue  # it has its row, or no item of a suite that needs one
-            run = self._arena.runs[slot.run]
-            row = run.referee.row(run.cases[slot.position], attempt, grade)
-            payloads.append((slot, pack(slot, row, grade.statistics, self._take_faults(slot.run))))
-        self._graded.clear()
-        return payloads
 
     def close(self) -> None:
         """Stop the run-ahead."""
         self.runahead.close()
-        for held in (self._number, self._sent, self._graded, self._done, self._taken):
+        for held in (self._number, self._sent, self._answers, self._done, self._taken):
             held.clear()
         self._batches.clear()
         if self._flight is not None:
@@ -179,22 +192,22 @@ class Performer:
 
     # -- attempts ---------------------------------------------------------------------------
 
-    def _attempt(self, need: Need, *, own: bool = True) -> Graded:
+    def _attempt(self, need: Need, *, own: bool = True) -> Answer:
         """Return the answer to a need; ``own`` says that it is that of the suite's own item."""
         slot, run, case = need
         if not need.is_sent:
             failure = Failure(kind="not_sent", message=f"not sent: {case.problem}")
-            return self._grade_one(run, case, _failed(case, failure))
+            return self._alone(need, *self._grade_one(run, case, _failed(case, failure)))
         runs_again = own and slot in self._served  # pytest-rerunfailures
         if own:
             self._served.add(slot)
-        if slot in self._graded and not runs_again:
+        if slot in self._answers and not runs_again:
             return self._take(slot)
         number = self._number[slot]
         if self._verdicts is not None:
             self._verdicts.refresh()
             if opaque(slot) in self._verdicts.crashed:
-                return self._grade_one(run, case, _failed(case, _CRASHED))
+                return self._alone(need, *self._grade_one(run, case, _failed(case, _CRASHED)))
             if opaque(slot) in self._verdicts.suspects:
                 self.runahead.settle()
                 return self._again(need)
@@ -207,10 +220,15 @@ class Performer:
         self._grade(self._sent[number], attempts)
         return self._take(slot)
 
-    def _take(self, slot: Slot) -> Graded:
+    def _alone(self, need: Need, attempt: Attempt, grade: Grade) -> Answer:
+        """Return the answer to one need, to be delivered with its item."""
+        answer, payload = self._pack(need, attempt, grade)
+        return answer._replace(payload=payload)
+
+    def _take(self, slot: Slot) -> Answer:
         """Return an answer, and forget it when nobody else needs it."""
         self._uses[slot] -= 1
-        return self._graded[slot] if self._uses[slot] > 0 else self._graded.pop(slot)
+        return self._answers[slot] if self._uses[slot] > 0 else self._answers.pop(slot)
 
     def _run_ahead(self, needed: int) -> None:
         """Start the needed batch, and those of the coming items while the window has room."""
@@ -263,12 +281,12 @@ class Performer:
             self._faults.setdefault(self._run_of.get(id(entries), run), []).append(fault)
         return self._faults.pop(run, [])
 
-    def _again(self, need: Need) -> Graded:
+    def _again(self, need: Need) -> Answer:
         """Ask for one case alone."""
         key = ("again", opaque(need.slot))
         self._submit(key, [need.slot])
         [attempt] = self.runahead.take(key)
-        return self._grade_one(need.run, need.case, attempt)
+        return self._alone(need, *self._grade_one(need.run, need.case, attempt))
 
     def _case(self, slot: Slot) -> Case:
         return self._arena.runs[slot.run].cases[slot.position]
@@ -276,12 +294,29 @@ class Performer:
     # -- grades -----------------------------------------------------------------------------
 
     def _grade(self, slots: Sequence[Slot], attempts: Sequence[Attempt]) -> None:
+        """Grade a batch; rows are recorded at once, before their items are asked for.
+
+        What is recorded is kept in memory only as far as somebody still needs it: in a session
+        whose order is shuffled, nearly all answers are there before most items have run.
+        """
         if not slots:
             return
         run = self._arena.runs[slots[0].run]
         cases = [run.cases[slot.position] for slot in slots]
         grades = run.referee.grade(cases, attempts)
-        self._graded.update(zip(slots, zip(attempts, grades, strict=True), strict=True))
+        for slot, case, attempt, grade in zip(slots, cases, attempts, grades, strict=True):
+            if slot not in self._own or slot in self._lost:
+                self._answers[slot] = Answer((attempt, grade), "", grade.words)
+                continue
+            answer, payload = self._pack(Need(slot, run, case), attempt, grade)
+            if self._record is None:
+                answer = answer._replace(payload=payload)
+            else:
+                self._record(slot, payload)
+            plain = answer.status == "ok" and not self._arena.settings.item_min
+            if plain and self._uses[slot] == 1:
+                answer = answer._replace(graded=None)
+            self._answers[slot] = answer
 
     def _grade_one(self, run: Run, case: Case, attempt: Attempt) -> Graded:
         [grade] = run.referee.grade([case], [attempt])

@@ -126,8 +126,7 @@ class Performing:
             return
         early = self._interrupted or session.shouldfail or session.shouldstop
         if early and self._on_row is not None:
-            for slot, payload in self.performer.harvest(DRAIN_SECONDS):
-                self._on_row(slot, payload)
+            self.performer.harvest(DRAIN_SECONDS)
         self.performer.close()
         gc.unfreeze()
         gc.set_threshold(*self._thresholds)
