@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -247,7 +247,7 @@ class Controller:
         for payload, text in self._rows.take(selected, self.journal):
             row = payload["row"]
             if large:
-                rows.append(_share({k: v for k, v in row.items() if k not in unscored}, run))
+                rows.append(_share(_slender(row, unscored), run))
             else:
                 rows.append(row)
                 texts.append(text)
@@ -332,6 +332,23 @@ def _worked(line: str) -> float:
 def _relative(path: Path | None, root: Path) -> Path | None:
     """Return a path relative to the root directory when it lies in there."""
     return path.relative_to(root) if path is not None and path.is_relative_to(root) else path
+
+
+_INDEXED = frozenset(
+    {"status", "index", "entry_id", "predicted", "request", "request_seconds", "latency_seconds"}
+)
+"""Fields of a row that are there even when they are null."""
+
+
+def _slender(row: dict[str, Any], unscored: Collection[str]) -> dict[str, Any]:
+    """Return what scores, times and costs are made of: half of a row."""
+    if not unscored:
+        return row
+    return {
+        key: value
+        for key, value in row.items()
+        if key not in unscored and (key in _INDEXED or (value is not None and value != {}))
+    }
 
 
 def _share(row: dict[str, Any], run: Run) -> dict[str, Any]:

@@ -33,10 +33,21 @@ _CELLS = 400_000
 
 def replicate_sums(statistics: Statistics, replicates: int, seed: int) -> Statistics:
     """Return the summed statistics of each replicate, shape (replicates, width)."""
-    n = len(statistics)
+    [sums] = replicate_sums_of([statistics], replicates, seed)
+    return sums
+
+
+def replicate_sums_of(
+    tables: Sequence[Statistics], replicates: int, seed: int
+) -> list[Statistics]:
+    """Return the same of several tables of one length, all from the same draws.
+
+    The tables are not put side by side: that would be a second copy of all of them.
+    """
+    n = len(tables[0])
     draws = Draws(seed, n)
     block = max(1, min(replicates, _CELLS // n))
-    sums = np.empty((replicates, statistics.shape[1]))
+    sums = [np.empty((replicates, table.shape[1])) for table in tables]
     # More threads than one only fight with the workers of the run for two cores.
     with threadpool_limits(1, user_api="blas"):
         for start in range(0, replicates, block):
@@ -44,7 +55,9 @@ def replicate_sums(statistics: Statistics, replicates: int, seed: int) -> Statis
             drawn = draws.take(rows * n).reshape(rows, n)
             drawn += (np.arange(rows) * n)[:, None]
             counts = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
-            sums[start : start + rows] = counts.astype(np.float64) @ statistics
+            weights = counts.astype(np.float64)
+            for table, found in zip(tables, sums, strict=True):
+                found[start : start + rows] = weights @ table
     return sums
 
 
@@ -89,15 +102,12 @@ def replicate(
     able = [metric for metric in metrics if int(present(statistics[metric.id]).sum()) >= 2]
     if not able or replicates < 1:
         return found
-    sums = replicate_sums(_stack([statistics[metric.id] for metric in able]), replicates, seed)
-    first = 0
-    for metric in able:
+    tables = [_without_nan(statistics[metric.id]) for metric in able]
+    for metric, sums in zip(able, replicate_sums_of(tables, replicates, seed), strict=True):
         rows = statistics[metric.id]
-        last = first + rows.shape[1]
-        found.scores[metric.id] = _scores(metric, sums[:, first:last])
+        found.scores[metric.id] = _scores(metric, sums)
         found.observed[metric.id], _ = total(metric, rows)
         found.n_entries[metric.id] = int(present(rows).sum())
-        first = last
     return found
 
 
@@ -141,16 +151,12 @@ def intervals_of(metrics: Sequence[Metric], drawn: Replicates) -> dict[str, dict
     return found
 
 
-def _stack(tables: Sequence[Statistics]) -> Statistics:
-    """Return all statistics side by side, zero where there are none; one copy and no more."""
-    stacked = np.empty((len(tables[0]), sum(table.shape[1] for table in tables)))
-    first = 0
-    for table in tables:
-        part = stacked[:, first : first + table.shape[1]]
-        part[...] = table
-        part[np.isnan(part)] = 0.0
-        first += table.shape[1]
-    return stacked
+def _without_nan(table: Statistics) -> Statistics:
+    """Return statistics with zeros where there are none; no copy when there are all."""
+    if not np.isnan(table.sum()):
+        return table
+    filled: Statistics = np.nan_to_num(table, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    return filled
 
 
 def _scores(metric: Metric, sums: Statistics) -> npt.NDArray[np.float64]:
