@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from pytest_mtarena.plugin.options import GROUPS, OPTIONS, Option, describe
 
 if TYPE_CHECKING:
     from pytest_mtarena.registry import Registry
+    from pytest_mtarena.results.pairing import Side
     from pytest_mtarena.results.rescore import Changes, Source
 
 FINE, DIFFERENT, USAGE = 0, 1, 2
@@ -77,6 +79,7 @@ def make_parser() -> argparse.ArgumentParser:
         "-o", "--output-dir", metavar="DIR", type=Path, help="where to write; default: here"
     )
     _add_test(commands)
+    _add_comparing(commands)
     _add_list(commands)
     options = commands.add_parser("options", help="print docs/options.md")
     options.set_defaults(function=print_options)
@@ -373,6 +376,156 @@ def _sources(path: Path) -> list[Source]:
     for line in empty:
         print(f"WARNING: {line}", file=sys.stderr)
     return sources
+
+
+# -- comparing ------------------------------------------------------------------------------
+
+
+def _add_comparing(commands: Any) -> None:
+    compare = _add(
+        commands,
+        "compare",
+        compare_runs,
+        "compare run cards with the first of them: scores, tests, and the entries that differ",
+    )
+    compare.add_argument(
+        "cards", nargs="+", metavar="CARD", type=Path, help="the baseline, then one or more others"
+    )
+    compare.add_argument(
+        "--primary", metavar="METRIC", help="the metric that decides; default: chrf_plus_plus"
+    )
+    compare.add_argument(
+        "--fail-on-difference",
+        action="store_true",
+        help="exit 1 when a card is significantly worse than the first by the primary metric",
+    )
+    compare.add_argument("-v", "--verbose", action="count", default=0, help="entries of all cards")
+    compare.add_argument("-q", "--quiet", action="count", default=0, help="the tables only")
+    significance = _add(
+        commands, "significance", run_significance, "test the difference of two run cards"
+    )
+    power = _add(
+        commands, "power", show_power, "say what difference the suite of one card, or two, can see"
+    )
+    significance.add_argument("a", metavar="A", type=Path)
+    significance.add_argument("b", metavar="B", type=Path)
+    power.add_argument("cards", nargs="+", metavar="CARD", type=Path, help="one card, or two")
+    for parser in (significance, power):
+        parser.add_argument(
+            "--metric",
+            dest="metrics",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="a metric; repeatable",
+        )
+    significance.add_argument(
+        "--method",
+        choices=("randomization", "bootstrap"),
+        default="randomization",
+        help="paired approximate randomization (and McNemar for rates of entries that are right "
+        "or wrong), or sacreBLEU's paired bootstrap; default: randomization",
+    )
+    for parser in (compare, significance):
+        parser.add_argument(
+            "--resamples", metavar="N", type=_positive, help="how many times to swap or to draw"
+        )
+    significance.add_argument("--seed", metavar="N", type=_natural, help="of the random numbers")
+    for parser in (compare, significance, power):
+        parser.add_argument(
+            "--shared",
+            action="store_true",
+            help="compare the entries that are the same in cards of different suites or selections",
+        )
+
+
+def _positive(text: str) -> int:
+    value = _natural(text)
+    if not value:
+        raise argparse.ArgumentTypeError("it must be 1 or more")
+    return value
+
+
+def _natural(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 999999999")
+    return int(text)
+
+
+def _sides(paths: Sequence[Path]) -> list[Side]:
+    from pytest_mtarena.card.store import read_card
+    from pytest_mtarena.results.pairing import make_sides
+
+    return make_sides((str(path), read_card(path)) for path in paths)
+
+
+def compare_runs(chosen: argparse.Namespace) -> int:
+    """Compare cards with the first; exit 1 when one is worse and that was asked for."""
+    from pytest_mtarena.results.comparing import Plan, compare_cards
+    from pytest_mtarena.results.show_comparison import comparison_json, show_comparison
+
+    if len(chosen.cards) < 2:
+        raise UsageError("compare takes two run cards or more, the baseline first")
+    plan = Plan(primary=chosen.primary, shared=chosen.shared)
+    if chosen.resamples is not None:
+        plan = replace(plan, resamples=chosen.resamples)
+    found = compare_cards(_sides(chosen.cards), _registry(chosen), plan)
+    if chosen.json:
+        _print_json(comparison_json(found))
+    else:
+        lines = show_comparison(found, _terminal_width(), chosen.verbose - chosen.quiet)
+        print("\n".join(lines))
+    worse = any(one.primary.is_worse for one in found)
+    return DIFFERENT if worse and chosen.fail_on_difference else FINE
+
+
+def run_significance(chosen: argparse.Namespace) -> int:
+    """Print the tests of two cards."""
+    from pytest_mtarena.results.comparing import Plan, compare_cards
+    from pytest_mtarena.results.show_comparison import show_significance, significance_json
+
+    bootstrap = chosen.method == "bootstrap"
+    names = chosen.metrics
+    plan = Plan(
+        primary=names[0] if names else None,
+        metrics=names or None,
+        shared=chosen.shared,
+        power=False,
+        any_primary=True,
+    )
+    if chosen.resamples is not None:
+        key = "replicates" if bootstrap else "resamples"
+        plan = replace(plan, **{key: chosen.resamples})
+    if chosen.seed is not None:
+        plan = replace(plan, seed=chosen.seed)
+    [found] = compare_cards(_sides([chosen.a, chosen.b]), _registry(chosen), plan)
+    if chosen.json:
+        _print_json(significance_json(found, bootstrap=bootstrap))
+    else:
+        print("\n".join(show_significance(found, _terminal_width(), bootstrap=bootstrap)))
+    return FINE
+
+
+def show_power(chosen: argparse.Namespace) -> int:
+    """Print what the suite of one card, or of two together, can see."""
+    from pytest_mtarena.results import show_comparison
+    from pytest_mtarena.results.power_of import power_of_cards
+
+    sides = _sides(chosen.cards)
+    units, found = power_of_cards(sides, _registry(chosen), chosen.metrics, shared=chosen.shared)
+    if chosen.json:
+        _print_json(show_comparison.power_json(sides, units, found))
+    else:
+        print("\n".join(show_comparison.show_power(sides, units, found, _terminal_width())))
+    return FINE
+
+
+def _terminal_width() -> int:
+    return shutil.get_terminal_size((100, 24)).columns
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2))
 
 
 # -- what there is --------------------------------------------------------------------------

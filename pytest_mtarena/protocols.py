@@ -96,7 +96,11 @@ class Report(Record):
 
 
 class Referee(Protocol):
-    """Grades the attempts of one group of one suite, and scores the rows."""
+    """Grades the attempts of one group of one suite, and scores the rows.
+
+    One with an attribute ``unscored``, names of fields of a row, is shown the rows of a large
+    session without those when it scores them with their statistics.
+    """
 
     def grade(self, cases: Sequence[Case], attempts: Sequence[Attempt]) -> Sequence[Grade]:
         """Grade a batch. A failed attempt counts as an empty answer."""

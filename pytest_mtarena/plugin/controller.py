@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -29,6 +29,10 @@ from pytest_mtarena.referee.stats.rows import StatisticsRows
 from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.journal import Journal, read_header
 from pytest_mtarena.run.rows import MANY, RowStore
+
+if TYPE_CHECKING:  # loaded when there is a baseline
+    from pytest_mtarena.plugin.regression import Baseline
+    from pytest_mtarena.results.baseline import Verdict
 
 
 class Sharing:
@@ -67,6 +71,8 @@ class Outcome:
     path: Path | None = None
     missed: list[str] = field(default_factory=list)
     """Why the run is red beside its items: gates that were missed, faults of no entry."""
+    verdict: Verdict | None = None
+    """What the comparison with the baseline says; None without one."""
     alarms: Mapping[str, str] = field(default_factory=dict)
     """Caveats that are worth a warning, and their kinds."""
 
@@ -84,6 +90,7 @@ class Controller:
 
     def __init__(self, arena: Arena, workers: int) -> None:
         self.arena = arena
+        self.baseline: Baseline | None = None
         self.outcomes: list[Outcome] = []
         self.journal: Journal | None = None
         self.journal_path: Path | None = None
@@ -278,6 +285,11 @@ class Controller:
             outcome.path = write_card(outcome.card, self.arena.settings.output_dir, stem, ready)
         except ArenaError as error:
             outcome.missed.append(f"the card could not be written: {error}")
+        if self.baseline is not None and self.baseline.is_of(run):
+            outcome.verdict = self.baseline.judge(outcome.card, self.arena.registry)
+            outcome.missed.extend(outcome.verdict.missed)
+            if outcome.verdict.problem is not None:
+                outcome.missed.append(f"baseline: {outcome.verdict.problem}")
         return outcome
 
     def _provenance(self, run: Run) -> dict[str, Any]:

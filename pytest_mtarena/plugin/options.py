@@ -365,6 +365,32 @@ OPTIONS: tuple[Option, ...] = (
         parse_limit,
         repeat=True,
     ),
+    Option(
+        "baseline",
+        "a run card of an earlier run on the same suite, to compare this one with",
+        "score",
+        "CARD",
+    ),
+    Option(
+        "max-drop",
+        "the session fails when a score is worse than the baseline's by more; repeatable",
+        "score",
+        "METRIC=V",
+        parse_limit,
+        repeat=True,
+    ),
+    Option(
+        "significant",
+        "the session fails when the primary metric is significantly worse than the baseline's",
+        "score",
+        flag=True,
+    ),
+    Option(
+        "primary",
+        "the metric that decides whether a run is worse than the baseline (chrF++)",
+        "score",
+        "METRIC",
+    ),
     # records
     Option(
         "output-dir",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -63,6 +64,29 @@ class Reporting:
                 f"--mt-ids: no entry has the id {', '.join(map(repr, unknown[:8]))}"
             )
         self._check_scoring(session)
+        self._check_baseline(session)
+
+    def _check_baseline(self, session: pytest.Session) -> None:
+        """Read the baseline and see that it is of something that will be run."""
+        settings = self._arena.settings
+        if settings.baseline is None:
+            return
+        from pytest_mtarena.plugin.regression import Baseline
+
+        root = session.config.rootpath
+        runs = []
+        for path in self._arena.suite_paths():
+            with contextlib.suppress(SuiteError):  # collection tells
+                runs += self._arena.runs_of(path, file_nodeid(path, root))
+        try:
+            baseline = Baseline.read(settings)
+            assert baseline is not None
+            baseline.check(runs)
+            concerned = next(run for run in runs if baseline.is_of(run))
+            baseline.check_metrics(concerned.new_referee().score([]).directions)
+        except ArenaError as error:
+            raise pytest.UsageError(str(error)) from error
+        self._controller.baseline = baseline
 
     def _check_scoring(self, session: pytest.Session) -> None:
         """Make a referee of every run and see that the gates name scores it gives."""
@@ -182,6 +206,10 @@ class Reporting:
         card = outcome.card
         lines = list(outcome.run.referee.summary(card, verbosity=verbosity, width=width))
         lines.append(_costs(card, outcome.path))
+        if outcome.verdict is not None:
+            from pytest_mtarena.plugin.regression import told
+
+            lines += told(outcome.verdict, width)
         lines += [printable(f"FAILED {line}") for line in outcome.missed]
         return lines
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,10 @@ class Settings:
     resume: Path | None
     item_min: tuple[tuple[str, float], ...]
     fail_under: tuple[tuple[str, float], ...]
+    baseline: Path | None
+    max_drop: tuple[tuple[str, float], ...]
+    significant: bool
+    primary: str | None
     output_dir: Path
     run_name: str | None
 
@@ -109,6 +114,23 @@ def read_settings(option: Any, base: Path) -> Settings:
         resume=resume,
         item_min=tuple(option.mt_item_min or ()),
         fail_under=tuple(option.mt_fail_under or ()),
+        baseline=_baseline(option, path),
+        max_drop=tuple(option.mt_max_drop or ()),
+        significant=option.mt_significant,
+        primary=option.mt_primary,
         output_dir=Path(base, option.mt_output_dir),
         run_name=option.mt_name,
     )
+
+
+def _baseline(option: Any, path: Callable[[str | None], Path | None]) -> Path | None:
+    """Return the file of the baseline, without which its gates make no sense."""
+    file = path(option.mt_baseline)
+    if file is None:
+        for name in ("max_drop", "significant", "primary"):
+            if getattr(option, f"mt_{name}"):
+                flag = f"--mt-{name.replace('_', '-')}"
+                raise UsageError(f"{flag} needs --mt-baseline CARD: the run to compare with")
+    elif not file.is_file():
+        raise UsageError(f"--mt-baseline: no such card: {file}")
+    return file

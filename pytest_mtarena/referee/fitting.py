@@ -8,8 +8,12 @@ from dataclasses import dataclass, field
 from pytest_mtarena.errors import ArenaError
 from pytest_mtarena.protocols import Calibrating, Calibration, Metric, MetricInput
 from pytest_mtarena.records import Json
+from pytest_mtarena.referee.inputs import own_copies
+from pytest_mtarena.referee.jsonvalue import as_json
+from pytest_mtarena.referee.metrics.ids import EVERY_ID
 
 NOTHING = "no reference to calibrate on"
+FAILED = "calibration failed: "
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,15 @@ def fit(metrics: Mapping[str, Metric], gold: Sequence[MetricInput]) -> Fitted:
     return fitted
 
 
-def restore(metrics: Mapping[str, Metric], stored: Mapping[str, Mapping[str, Json]]) -> Fitted:
-    """Fit metrics as a card says that they were; one that it does not know of has no value."""
+def restore(
+    metrics: Mapping[str, Metric],
+    stored: Mapping[str, Mapping[str, Json]],
+    reasons: Mapping[str, Json],
+) -> Fitted:
+    """Fit metrics as a card says that they were; one that it does not know of has no value.
+
+    ``reasons`` are the card's own for scores that are null.
+    """
     fitted = Fitted({})
     for name, metric in metrics.items():
         if missing := getattr(metric, "missing", None):
@@ -50,27 +61,61 @@ def restore(metrics: Mapping[str, Metric], stored: Mapping[str, Mapping[str, Jso
         elif not isinstance(metric, Calibrating):
             fitted.metrics[name] = metric
         elif name not in stored:
-            fitted.unavailable[name] = NOTHING
+            failed = str(reasons.get(name))
+            fitted.unavailable[name] = failed if failed.startswith(FAILED) else NOTHING
         else:
             calibration = Calibration.model_validate(stored[name])
             fitted.calibration[name] = calibration
             if calibration.reason is None:
-                fitted.metrics[name] = metric.restore(calibration)
+                _restore(name, metric, calibration, fitted)
             else:
                 fitted.unavailable[name] = calibration.reason
     return fitted
 
 
+def _restore(name: str, metric: Calibrating, calibration: Calibration, fitted: Fitted) -> None:
+    from pytest_mtarena.referee.metrics.base import FAULTS, fault
+
+    try:
+        ready = metric.restore(calibration)
+        _check_same(name, ready)
+    except ArenaError:
+        raise
+    except FAULTS as error:  # a card's calibration is foreign material, and so may be the metric
+        fitted.unavailable[name] = f"the calibration cannot be restored: {fault(error)}"
+        return
+    fitted.metrics[name] = ready
+
+
+def _sound(calibration: Calibration) -> Calibration:
+    """Return a calibration that a card can hold; raises TypeError or ValueError."""
+    from pytest_mtarena.referee.metrics.base import one_line
+
+    if not isinstance(calibration, Calibration):
+        raise TypeError(f"a Calibration is needed, not {type(calibration).__name__}")
+    told = as_json(calibration.model_dump(), "calibration")
+    if told["reason"] is not None:
+        told["reason"] = one_line(told["reason"])
+    return Calibration(**told)
+
+
+def _check_same(name: str, ready: object) -> None:
+    if not isinstance(ready, Metric) or ready.id != name:
+        raise TypeError(f"the fitted metric is not {name}")
+
+
 def _calibrate(name: str, metric: Metric, gold: Sequence[MetricInput], fitted: Fitted) -> None:
+    from pytest_mtarena.referee.metrics.base import FAULTS, fault
+
     assert isinstance(metric, Calibrating)
     try:
-        ready, calibration = metric.calibrate(gold)
+        ready, calibration = metric.calibrate(gold if name in EVERY_ID else own_copies(gold))
+        calibration = _sound(calibration)
+        _check_same(name, ready)
     except ArenaError:  # a broken glossary or analyser is the user's to mend
         raise
-    except Exception as error:  # a plug-in's fault costs its own score only
-        from pytest_mtarena.referee.metrics.base import fault
-
-        fitted.unavailable[name] = f"calibration failed: {fault(error)}"
+    except FAULTS as error:  # a plug-in's fault costs its own score only
+        fitted.unavailable[name] = f"{FAILED}{fault(error)}"
         return
     fitted.calibration[name] = calibration
     if calibration.reason is None:

@@ -6,10 +6,12 @@ Both ways give the same texts, so that a stored card can be scored again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import TypeVar
 
 from pytest_mtarena.protocols import Metric, MetricInput
 from pytest_mtarena.records import COUNTED, Attempt, Case, Json, LanguageFacts, status_of
+from pytest_mtarena.referee.jsonvalue import storable
 from pytest_mtarena.referee.metrics.ids import LIMITS
 from pytest_mtarena.referee.normalization import Normalization, is_blank, normalise
 
@@ -71,7 +73,7 @@ def kept_fields(case: Case) -> dict[str, Json]:
     """Return the fields of the suite's entry that a row has no other place for."""
     every = {**case.public, **(case.hidden.get("fields") or {})}
     return {
-        key: value
+        key: storable(value)
         for key, value in every.items()
         if key != "source" and value not in (None, "") and case.labels.get(key) != value
     }
@@ -106,6 +108,17 @@ def gold_of_rows(
             languages,
         )
         for row in spread(known, MAX_GOLD)
+    ]
+
+
+def own_copies(inputs: Iterable[MetricInput]) -> list[MetricInput]:
+    """Return inputs that a foreign metric may change without anybody else seeing it.
+
+    The fields of an entry are those of the suite itself, for all metrics and for the card.
+    """
+    return [
+        MetricInput.model_construct(**{**vars(one), "fields": deepcopy(dict(one.fields))})
+        for one in inputs
     ]
 
 

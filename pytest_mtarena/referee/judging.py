@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from pytest_mtarena.protocols import Examining, Finding, Metric, MetricInput, Statistics
+from pytest_mtarena.errors import ArenaError
+from pytest_mtarena.protocols import Examining, Finding, Metric, MetricInput, Statistics, Whole
 from pytest_mtarena.records import Json
-from pytest_mtarena.referee.metrics.base import MeanMetric, fault, present
-from pytest_mtarena.referee.metrics.ids import IDS, NO_VALUE, NON_FINITE
+from pytest_mtarena.referee.inputs import own_copies
+from pytest_mtarena.referee.jsonvalue import as_json
+from pytest_mtarena.referee.metrics.base import (
+    FAULTS,
+    MeanMetric,
+    columns_of,
+    fault,
+    one_line,
+    present,
+)
+from pytest_mtarena.referee.metrics.ids import EVERY_ID, IDS, NO_VALUE, NON_FINITE
 
 UNDEFINED = "undefined for these entries"
 
@@ -41,6 +51,8 @@ class Judged:
 
 def judge(metric: Metric, inputs: Sequence[MetricInput]) -> Judged:
     """Return what a metric says of a batch; a fault of a contributed metric becomes a reason."""
+    if metric.id not in EVERY_ID:
+        inputs = own_copies(inputs)
     if isinstance(metric, MeanMetric):
         rows, reasons = metric.evaluate(inputs)
         return _judged(rows, list(metric.entry(inputs, rows)), reasons)
@@ -60,23 +72,43 @@ def total(metric: Metric, rows: Statistics) -> tuple[float | None, str | None]:
     try:
         with np.errstate(all="ignore"):
             score = float(metric.score(kept.sum(axis=0)[None])[0])
-    except Exception as error:  # a plug-in's fault costs its own score only
+    except FAULTS as error:  # a plug-in's fault costs its own score only
         return None, fault(error)
     return (score, None) if np.isfinite(score) else (None, UNDEFINED)
+
+
+def judge_all(
+    metric: Whole, inputs: Iterable[MetricInput], n: int
+) -> tuple[Statistics, str | None]:
+    """Return what a metric says of all entries at once, and why it says nothing if it failed.
+
+    ArenaError, such as that of a broken glossary, is not caught.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            if getattr(metric, "id", None) not in EVERY_ID:
+                inputs = (copy for one in inputs for copy in own_copies([one]))
+            rows = _checked(metric.statistics_of_all(inputs), n)
+        _mask_infinite(rows)
+    except ArenaError:
+        raise
+    except FAULTS as error:  # a plug-in's fault costs its own score only
+        return np.full((n, 1), np.nan), fault(error)
+    return rows, None
 
 
 def _examined(metric: Metric, inputs: Sequence[MetricInput]) -> Judged:
     """Put findings together; a fault is laid at the door of single entries."""
     assert isinstance(metric, Examining)
-    width = len(getattr(metric, "columns", ())) or None
+    width = len(columns_of(metric)) or None
     try:
-        findings = list(metric.examine(inputs))
+        findings = [_sound(one, metric.id) for one in metric.examine(inputs)]
         if len(findings) != len(inputs):
             raise ValueError(f"{len(findings)} findings for {len(inputs)} entries")
         sizes = {len(one.statistics) for one in findings if one.statistics is not None}
         if len(sizes | ({width} if width else set())) > 1:
             raise ValueError(f"statistics of different lengths: {sorted(sizes)}")
-    except Exception as error:
+    except FAULTS as error:
         if len(inputs) > 1:
             return _joined([_examined(metric, [one]) for one in inputs], width)
         findings = [Finding(None, None, fault(error), is_fault=True)]
@@ -86,14 +118,26 @@ def _examined(metric: Metric, inputs: Sequence[MetricInput]) -> Judged:
         if one.statistics is not None:
             row[:] = one.statistics
     rows[np.isinf(rows).any(axis=1)] = np.nan
-    values = [None if one.value is None else float(one.value) for one in findings]
-    told = _judged(rows, values, [one.reason for one in findings])
+    told = _judged(rows, [one.value for one in findings], [one.reason for one in findings])
     return Judged(
         told.rows,
         told.values,
         told.reasons,
         [one.evidence for one in findings],
         [one.is_fault for one in findings],
+    )
+
+
+def _sound(found: Finding, name: str) -> Finding:
+    """Return a finding that can be written down: plain numbers, a line, a JSON value."""
+    if name in EVERY_ID:
+        return found
+    return Finding(
+        None if found.statistics is None else [float(number) for number in found.statistics],
+        None if found.value is None else float(found.value),
+        None if found.reason is None else one_line(str(found.reason)),
+        None if found.evidence is None else as_json(found.evidence, "evidence"),
+        bool(found.is_fault),
     )
 
 
@@ -107,7 +151,7 @@ def _judge_foreign(metric: Metric, inputs: Sequence[MetricInput]) -> Judged:
         if len(entries) != len(inputs):
             raise ValueError(f"{len(entries)} values for {len(inputs)} entries")
         values = [None if value is None else float(value) for value in entries]
-    except Exception as error:  # a plug-in's fault is laid at the door of single entries
+    except FAULTS as error:  # a plug-in's fault is laid at the door of single entries
         if len(inputs) > 1:
             return _joined([_judge_foreign(metric, [one]) for one in inputs])
         return Judged(np.full((len(inputs), 1), np.nan), [None] * len(inputs), [fault(error)])

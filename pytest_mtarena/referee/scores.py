@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytest_mtarena.protocols import Calibration, Metric, Report, Whole
+from pytest_mtarena.protocols import Calibration, Metric, Report, Statistics, Whole
 from pytest_mtarena.records import Json, Scoring
 from pytest_mtarena.referee.caveats import ALARMS, caveats, count_copies, find_copies
 from pytest_mtarena.referee.composite import ID as COMPOSITE
@@ -80,8 +80,16 @@ _COUNTS = (
     "confidence_intervals_by_tier",
 )
 
-RESERVED = frozenset({*EVERY_ID, *_COUNTS, *(f"by_{label}" for label in BREAKDOWNS)})
-"""Keys of the scores block that a contributed metric cannot have as its id."""
+_SPEED = (
+    *("avg_latency_seconds", "median_latency_seconds", "p95_latency_seconds", "latency_unit"),
+    *("tokens_per_second", "entries_per_minute", "bleu_tokenizer"),
+)
+
+RESERVED = frozenset({*EVERY_ID, *_COUNTS, *_SPEED, *(f"by_{label}" for label in BREAKDOWNS)})
+"""Keys of the scores block (and of the signatures) that a contributed metric cannot have."""
+
+TAKEN_ENDINGS = ("_n_scored", "_n_unscored")
+"""How an id cannot end: such keys stand beside the scores of the others."""
 
 
 _NOT_SELECTED = "not selected"
@@ -100,6 +108,8 @@ class Panel:
     calibration: Mapping[str, Calibration] = field(default_factory=dict)
     kept: Collection[str] = ()
     """Metrics whose statistics are in the rows: they needed what is not here."""
+    kept_signatures: Mapping[str, str] = field(default_factory=dict)
+    """Their signatures, which may tell of what is not here."""
     languages: Languages = UNKNOWN
     composite: bool = True
     """Whether the composite is selected."""
@@ -148,9 +158,9 @@ def make_report(
     copies = find_copies(counted)
     scores["source_copies"] = count_copies(*copies)
     exact = _corpus_scores(counted, table, panel, scoring.normalization, scores, availability)
-    _documented(scores, panel, availability)
+    _documented(scores, panel, availability, scoring)
     weights = _composite(exact, counted, scores, panel, availability)
-    found, tiers = _intervals(counted, table, scoring, availability, weights)
+    found, tiers = _intervals(counted, table, scoring, availability, weights, scores)
     scores["confidence_intervals"] = found
     scores["confidence_intervals_by_tier"] = tiers
     for label in BREAKDOWNS:
@@ -163,7 +173,7 @@ def make_report(
     return Report(
         scores=scores,
         availability=availability,
-        signatures=_signatures(counted, table, scoring, tokenization),
+        signatures=_signatures(counted, table, scoring, tokenization, panel),
         directions=directions,
         headline=HEADLINE if HEADLINE in panel.selected else next(iter(present_keys), None),
         caveats=[one.text for one in found_caveats],
@@ -225,7 +235,7 @@ def _corpus_scores(
     """Put the score of every metric into ``scores``; return them with all their digits."""
     if table.metrics:
         from pytest_mtarena.referee.judging import total
-        from pytest_mtarena.referee.metrics.base import present
+        from pytest_mtarena.referee.metrics.base import columns_of, present
 
     exact: dict[str, float] = {}
     details: dict[str, Json] = {}
@@ -237,7 +247,9 @@ def _corpus_scores(
             continue
         rows = table.statistics[name]
         value, reason = total(table.metrics[name], rows)
-        if value is None and len(rows) and reason in (None, NO_VALUE):
+        if name in table.faults:
+            reason = table.faults[name]
+        elif value is None and len(rows) and reason in (None, NO_VALUE):
             reason = _why_nothing(table.metrics[name], counted, panel, form)
         if value is None:
             availability[name] = (reason or NO_VALUE) if len(rows) else NOTHING
@@ -250,13 +262,9 @@ def _corpus_scores(
         scored = int(kept.sum())
         if scored < len(rows):
             scores[f"{name}_n_scored"], scores[f"{name}_n_unscored"] = scored, len(rows) - scored
-        columns = getattr(table.metrics[name], "columns", ())
-        if scored and len(columns) == rows.shape[1]:
-            sums = rows[kept].sum(axis=0).tolist()
-            details[name] = {
-                column: int(amount) if amount == int(amount) else round(amount, 6)
-                for column, amount in zip(columns, sums, strict=True)
-            }
+        columns = columns_of(table.metrics[name])
+        if scored and len(columns) == rows.shape[1] and (sums := _sums(rows[kept])) is not None:
+            details[name] = dict(zip(columns, sums, strict=True))
     scores["metric_details"] = details
     matches, lengths = (table.statistics.get(n) for n in ("exact_match_rate", "length_ratio"))
     scores["exact_matches"] = None if matches is None else int(matches[:, 0].sum())
@@ -274,7 +282,23 @@ def _corpus_scores(
     return exact
 
 
-def _documented(scores: dict[str, Json], panel: Panel, availability: dict[str, str]) -> None:
+def _sums(rows: Statistics) -> list[float] | None:
+    """Return the sums of the columns as a card shows them; None when one is beyond all bounds."""
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        sums = rows.sum(axis=0)
+    if not np.isfinite(sums).all():
+        return None
+    return [
+        int(one) if one.is_integer() and abs(one) <= 2**53 else round(one, 6)
+        for one in sums.tolist()
+    ]
+
+
+def _documented(
+    scores: dict[str, Json], panel: Panel, availability: dict[str, str], scoring: Scoring
+) -> None:
     """Put the documented keys that follow from the details of a metric."""
     for key, name, column in (
         ("equivalent_matches", "equivalent_match_rate", "equivalent"),
@@ -294,8 +318,10 @@ def _documented(scores: dict[str, Json], panel: Panel, availability: dict[str, s
         scores["fst_acceptance_relative"] = round(share, 4)
     else:
         availability["fst_acceptance_relative"] = availability.get("fst_acceptance_rate", NO_VALUE)
-    comet = panel.metrics.get("comet_score")
-    scores["comet_model"] = getattr(comet, "model_name", None) if comet is not None else None
+    checkpoint = scoring.resource_facts.get("comet_model")
+    scores["comet_model"] = None
+    if scores.get("comet_score") is not None and isinstance(checkpoint, Mapping):
+        scores["comet_model"] = checkpoint.get("name")
     if scores["comet_model"] is None:
         availability["comet_model"] = availability.get("comet_score", NO_VALUE)
 
@@ -333,6 +359,7 @@ def _intervals(
     scoring: Scoring,
     availability: dict[str, str],
     weights: Mapping[str, float],
+    scores: Mapping[str, Json],
 ) -> tuple[Json, Json]:
     keys = ("confidence_intervals", "confidence_intervals_by_tier")
     if not scoring.intervals or scoring.n_bootstrap < 1:
@@ -351,9 +378,10 @@ def _intervals(
         replicate,
     )
 
-    every = list(table.metrics.values())
-    drawn = replicate(every, table.statistics, replicates=scoring.n_bootstrap)
-    found: dict[str, Json] = dict(intervals_of(every, drawn))
+    # One that has no score is not asked again: it may raise anything.
+    able = [one for name, one in table.metrics.items() if scores[name] is not None]
+    drawn = replicate(able, table.statistics, replicates=scoring.n_bootstrap)
+    found: dict[str, Json] = {**dict.fromkeys(table.metrics), **intervals_of(able, drawn)}
     for name, one in found.items():
         if one is None:
             few = int(present(table.statistics[name]).sum()) < 2
@@ -390,21 +418,26 @@ def _tiers(counted: Sequence[Mapping[str, Json]]) -> dict[int, list[int]]:
 
 def _breakdown(counted: Sequence[Mapping[str, Json]], table: Table, label: str) -> dict[str, Json]:
     """Return the scores of each value of a label; nothing when no row has the label."""
-    places: dict[Json, list[int]] = {}
+    # By what the label is called: an entry may really have the one that stands for none.
+    places: dict[str, list[int]] = {}
+    values: dict[str, Json] = {}
     for place, row in enumerate(counted):
-        places.setdefault(row.get(label), []).append(place)
-    if set(places) <= {None}:
+        value = row.get(label)
+        name = NO_LABEL if value is None else str(value)
+        places.setdefault(name, []).append(place)
+        values[name] = value if values.get(name) is None else values[name]
+    if all(value is None for value in values.values()):
         return {}
     found: dict[str, Json] = {}
-    for value in sorted(places, key=_label_order):
-        rows = places[value]
+    for shown_name in sorted(places, key=lambda name: _label_order(values[name])):
+        rows = places[shown_name]
         part: dict[str, Json] = {
             "n": len(rows),
             "errors": sum(counted[place]["status"] != "ok" for place in rows),
         }
         for name in (*_PARTS, *(n for n in table.metrics if n not in IDS)):
             part[name] = _part(table, name, rows)
-        found[NO_LABEL if value is None else str(value)] = part
+        found[shown_name] = part
     return found
 
 
@@ -430,6 +463,7 @@ def _signatures(
     table: Table,
     scoring: Scoring,
     tokenization: Tokenization,
+    panel: Panel,
 ) -> dict[str, str]:
     numbers = {len(row_references(row)) for row in counted}
     several = numbers.pop() if len(numbers) == 1 else -1
@@ -437,6 +471,9 @@ def _signatures(
     for name, metric in table.metrics.items():
         if name in table.stored:
             found[name] = f"{name}|mean of stored values"
+            continue
+        if name in panel.kept_signatures and name in panel.kept:
+            found[name] = panel.kept_signatures[name]
             continue
         signed = getattr(metric, "signed", None) if name in IDS else None
         found[name] = signed(several) if signed else metric.signature

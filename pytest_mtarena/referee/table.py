@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from pytest_mtarena.protocols import Metric, MetricInput, Statistics, Whole
@@ -28,6 +28,8 @@ class Table:
     """Metric id to an array (n, width), NaN rows where an entry has no value."""
     stored: tuple[str, ...]
     """Metrics that are not installed: their values are those of the rows."""
+    faults: Mapping[str, str] = field(default_factory=dict)
+    """Metric id to what went wrong while it looked at all entries."""
 
 
 def make_table(
@@ -49,7 +51,7 @@ def make_table(
     # numpy is a tenth of a second at the start, which a run without metrics does without.
     import numpy as np
 
-    from pytest_mtarena.referee.judging import judge
+    from pytest_mtarena.referee.judging import judge, judge_all
     from pytest_mtarena.referee.metrics.base import mean_metric
 
     whole = [name for name, metric in metrics.items() if isinstance(metric, Whole)]
@@ -73,17 +75,20 @@ def make_table(
     for name in kept:
         held = {i: one for i, row in enumerate(rows) if (one := _held(row, name)) is not None}
         statistics[name] = _filled(len(rows), held)
+    faults: dict[str, str] = {}
     for name in whole:
         metric = metrics[name]
         assert isinstance(metric, Whole)
         inputs_of_all = (row_input(row, form, languages) for row in rows)
-        statistics[name] = metric.statistics_of_all(inputs_of_all)
+        statistics[name], broken = judge_all(metric, inputs_of_all, len(rows))
+        if broken is not None:
+            faults[name] = broken
     every = dict(metrics)
     for name in stored:
         every[name] = mean_metric(name, _never, scale="as stored")
         values = {i: value for i, row in enumerate(rows) if (value := _stored(row, name))}
         statistics[name] = _filled(len(rows), values)
-    return Table(every, statistics, tuple(stored))
+    return Table(every, statistics, tuple(stored), faults)
 
 
 def stored_metrics(rows: Sequence[Mapping[str, Json]]) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from pytest_mtarena.errors import CardError, ExtensionError, UsageError
+from pytest_mtarena.errors import ArenaError, CardError, ExtensionError, UsageError
 from pytest_mtarena.protocols import Calibration, Metric, MetricInput, Referee, Report, Whole
 from pytest_mtarena.records import (
     COUNTED,
@@ -39,12 +39,20 @@ from pytest_mtarena.referee.inputs import (
     row_references,
     was_cut,
 )
-from pytest_mtarena.referee.metrics.catalog import make_catalog
+from pytest_mtarena.referee.metrics.catalog import make_catalog, problem_of
 from pytest_mtarena.referee.metrics.ids import EVERY_ID, LIMITS, MORE_IDS
-from pytest_mtarena.referee.scores import HEADLINE, NOTHING, RESERVED, Panel, make_report
+from pytest_mtarena.referee.scores import (
+    HEADLINE,
+    NOTHING,
+    RESERVED,
+    TAKEN_ENDINGS,
+    Panel,
+    make_report,
+)
 from pytest_mtarena.referee.scripts import Tokenization, choose, tokenization_of
 from pytest_mtarena.referee.setting import Setting
 from pytest_mtarena.referee.summary import summarise
+from pytest_mtarena.referee.table import Table, make_table, stored_metrics
 from pytest_mtarena.text import cut, printable
 
 _ENTRY_KEYS = {
@@ -78,6 +86,15 @@ _EXACT_KEYS = {
 class TranslationReferee:
     """Grades and scores the attempts at the entries of one language pair."""
 
+    unscored = frozenset(
+        {
+            *("evidence", "metrics", "fst_accepted", "fst_analysis", "cut", "bleu_score"),
+            *("chrf_score", "entry_chrf", "ter_score", "length_ratio"),
+            *("exact_match", "exact_match_strict", "exact_match_lenient", "tool_calls"),
+        }
+    )
+    """Fields of a row that scores are not made of."""
+
     def __init__(
         self,
         metrics: Mapping[str, Metric],
@@ -88,12 +105,15 @@ class TranslationReferee:
         gold: Callable[[], Sequence[MetricInput]] | None = None,
         calibration: Mapping[str, Mapping[str, Json]] | None = None,
         kept: Collection[str] = (),
+        kept_signatures: Mapping[str, str] = MappingProxyType({}),
+        reasons: Mapping[str, Json] = MappingProxyType({}),
         composite: bool = True,
     ) -> None:
         """``gold`` gives the suite's references to calibrate on, ``calibration`` a stored one;
         without both, the rows that are scored are what is calibrated on.
 
-        ``kept`` are the metrics whose statistics are taken from the rows.
+        ``kept`` are the metrics whose statistics are taken from the rows, ``kept_signatures``
+        what the card says of how they were computed, ``reasons`` why its scores are null.
         """
         self.metrics = dict(metrics)
         """The selected metrics by id, built-in ones first."""
@@ -103,6 +123,8 @@ class TranslationReferee:
         self._gold = gold
         self._calibration = calibration
         self._kept = frozenset(kept)
+        self._kept_signatures = kept_signatures
+        self._reasons = reasons
         self._composite = composite
         self._fitted: Fitted | None = None
 
@@ -119,9 +141,9 @@ class TranslationReferee:
             if (missing := why_not()) is not None:
                 raise UsageError(f"--mt-language-id: {missing}")
         self._fit(())
-        for metric in self.metrics.values():
+        for name, metric in self.metrics.items():
             if not getattr(metric, "missing", None) and (load := getattr(metric, "prepare", None)):
-                load()
+                _prepare(name, load)
 
     def grade(self, cases: Sequence[Case], attempts: Sequence[Attempt]) -> Sequence[Grade]:
         """Grade a batch; a failed attempt is scored as an empty output."""
@@ -193,10 +215,38 @@ class TranslationReferee:
                 fitted.unavailable,
                 fitted.calibration,
                 self._kept,
+                self._kept_signatures,
                 self.languages,
                 self._composite,
             )
         return make_report(rows, statistics, panel, self.scoring, self.tokenization)
+
+    def table(self, rows: Sequence[Mapping[str, Json]]) -> Table:
+        """Return the statistics of the counted rows of a card, in their order.
+
+        They are computed from the texts, with the metrics as the card fitted them; those of a
+        metric that needed what is not here are taken from the rows.
+        """
+        fitted = self._fit(rows).metrics
+        counted = [row for row in rows if is_counted(row)]
+        chosen = self.scoring.metrics
+        stored = [
+            name
+            for name in stored_metrics(counted)
+            if name not in self.metrics
+            and name not in RESERVED
+            and (chosen is None or name in chosen)
+        ]
+        return make_table(
+            counted,
+            None,
+            range(len(counted)),
+            {name: fitted[name] for name in self.metrics if name in fitted},
+            self.scoring.normalization,
+            stored=stored,
+            kept=self._kept,
+            languages=self.languages,
+        )
 
     def regrade(self, rows: Sequence[Mapping[str, Json]]) -> Iterator[dict[str, Json]]:
         """Yield for each stored row what the package's metrics say of its texts.
@@ -223,8 +273,11 @@ class TranslationReferee:
             judged = {name: judge(one, known) for name, one in metrics.items() if known}
             place = -1
             for row, one in zip(chunk, inputs, strict=True):
-                held = dict(_pairs(row, "metrics", self._kept))
+                held = self._held_values(row, one)
                 told = dict(_pairs(row, "evidence", self._kept))
+                # What contributed metrics found is as it stands, like their values.
+                given = row.get("evidence") or {}
+                told |= {name: what for name, what in given.items() if name not in EVERY_ID}
                 if one is None:
                     yield {**_entry_fields({}), "cut": [], **_more_fields(_NO_GRADE)}
                     continue
@@ -240,7 +293,44 @@ class TranslationReferee:
                     **_entry_fields(scores),
                     "cut": was_cut(one, self.metrics),
                     **_more_fields(fresh),
+                    **self._right_statistics(row),
                 }
+
+    def _held_values(self, row: Mapping[str, Json], one: MetricInput | None) -> dict[str, Json]:
+        """Return the values of a row that follow from the statistics that it brings."""
+        found: dict[str, Json] = {}
+        if one is None:
+            return found
+        import numpy as np
+
+        for name, numbers in _pairs(row, "metric_statistics", self._kept):
+            rows = np.asarray([numbers], np.float64)
+            [value] = self.metrics[name].entry([one], rows)
+            found[name] = value
+        return found
+
+    def _right_statistics(self, row: Mapping[str, Json]) -> dict[str, Json]:
+        """Return those of a row's statistics that are the row's to bring, if it has others."""
+        given = row.get("metric_statistics") or {}
+        right = {
+            name: numbers
+            for name, numbers in given.items()
+            if name in self._kept or name not in self.metrics
+        }
+        return {} if right == given else {"metric_statistics": right or None}
+
+    def calibrate_again(self, rows: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
+        """Return what the package's metrics make of the references of all rows of a suite.
+
+        Those that needed what is not here are left out.
+        """
+        own = {
+            name: one
+            for name, one in self.metrics.items()
+            if name in EVERY_ID and name not in self._kept
+        }
+        fitted = fit(own, gold_of_rows(rows, self.scoring.normalization, self.languages))
+        return {name: one.model_dump(mode="json") for name, one in fitted.calibration.items()}
 
     def rescore(
         self, rows: Sequence[Mapping[str, Json]]
@@ -297,7 +387,7 @@ class TranslationReferee:
             # What the rows hold needs no fitting, and no resource.
             own = {name: one for name, one in self.metrics.items() if name not in self._kept}
             if self._calibration is not None:
-                fitted = restore(own, self._calibration)
+                fitted = restore(own, self._calibration, self._reasons)
             elif self._gold is not None:
                 fitted = fit(own, self._gold())
             else:
@@ -433,13 +523,18 @@ class TranslationKind:
         languages = _facts(pair, scoring)
         metrics = _selected(self._metrics(tokenization, scoring, languages), scoring)
         held = {name for row in rows for name in row.get("metric_statistics") or ()}
+        held = {name for name in held if _may_be_held(name, metrics.get(name), scoring)}
         return TranslationReferee(
             metrics,
             scoring,
             tokenization,
             languages=languages,
             calibration=card.get("detector_calibration"),
-            kept=held & set(metrics),
+            kept=held,
+            kept_signatures={
+                name: text for name, text in signatures.items() if isinstance(text, str)
+            },
+            reasons=card.get("metric_availability") or {},
             composite=_has_composite(scoring),
         )
 
@@ -479,10 +574,12 @@ class TranslationKind:
             if name in extra:
                 raise ExtensionError(f"metric {name!r} is defined twice: by a plug-in and a method")
         for name, metric in {**extra, **own}.items():
-            if name in RESERVED:
+            if name in RESERVED or name.endswith(TAKEN_ENDINGS):
                 raise ExtensionError(
                     f"metric {name!r} has the name of a built-in score; give it another id"
                 )
+            if problem := problem_of(metric):
+                raise ExtensionError(f"metric {printable(name)!r}: {problem}")
             metrics[name] = metric
         return metrics
 
@@ -536,6 +633,44 @@ _JUDGED = frozenset(
     }
 )
 """The fields of a row that metrics fill."""
+
+
+_HELD_WITH = {
+    "spbleu": None,
+    "fst_acceptance_rate": "fst",
+    "morphological_accuracy": "fst",
+    "orthographic_accuracy": "cards_dir",
+    "semantic_score": "semantic_model",
+    "comet_score": "comet_model",
+    "code_switching_rate": "language_id",
+    "hallucination_rate": "language_id",
+    "style_consistency_rate": "style_profile",
+}
+"""Metric to the resource without which its statistics follow from the texts of the rows."""
+
+
+def _may_be_held(name: str, metric: Metric | None, scoring: Scoring) -> bool:
+    """Say whether a card's rows may bring the statistics of a metric.
+
+    All others are computed from the texts: who edits a card could else give it any score.
+    """
+    if metric is None:
+        return False
+    if name not in EVERY_ID:
+        return not getattr(metric, "reproducible", True)
+    needed = _HELD_WITH.get(name, name)
+    return needed is None or needed in scoring.resource_facts
+
+
+def _prepare(name: str, load: Callable[[], object]) -> None:
+    from pytest_mtarena.referee.metrics.base import FAULTS, fault
+
+    try:
+        load()
+    except ArenaError:
+        raise
+    except FAULTS as error:
+        raise ExtensionError(f"metric {name!r}: prepare failed: {fault(error)}") from error
 
 
 def _pairs(row: Mapping[str, Json], key: str, names: Collection[str]) -> Iterator[tuple[str, Json]]:

@@ -6,7 +6,7 @@ What cannot be checked this way is where the rows came from: a seal is not a sig
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_mtarena.card.assemble import derived, fingerprints
@@ -14,10 +14,13 @@ from pytest_mtarena.card.fingerprint import ids_digest, prompt_digest
 from pytest_mtarena.card.seal import check_seal
 from pytest_mtarena.card.store import card_problems
 from pytest_mtarena.errors import ArenaError
-from pytest_mtarena.protocols import Referee
+from pytest_mtarena.protocols import Referee, Report
 from pytest_mtarena.records import Json
 from pytest_mtarena.registry import Registry, make_registry
 from pytest_mtarena.results.compare import differences, shown
+
+_OF_MEANS = ("|mean", "|mean of stored values")
+"""How the signature of a score ends that is the mean of the entries' values."""
 
 _UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
@@ -64,22 +67,88 @@ def differences_of_scores(card: Mapping[str, Json], registry: Registry) -> Itera
             mine = {key: row.get(key) for key in fresh}
             yield from differences(f"results[{at}]", mine, fresh, "its text")
     report = referee.score(rows)
-    # What only an absent metric could say is taken as it stands; `absent_metrics` tells of it.
-    kept: dict[str, Any] = {
-        key: {**getattr(report, key), **{n: card[key].get(n) for n in report.stored}}
-        for key in ("signatures", "directions", "metrics")
-    }
-    for key, fresh in derived(card, report.model_copy(update=kept)).items():
+    for key, fresh in derived(card, _with_absent(card, report)).items():
         yield from differences(key, card.get(key), fresh, "its rows")
+    # A calibration sees the whole suite, which only the card of a whole suite holds.
+    again = getattr(referee, "calibrate_again", None)
+    whole = card["complete"] and len(rows) == card["dataset"]["entry_count"]
+    if again is not None and whole and "cards_dir" not in _resources(card):
+        stored = card["detector_calibration"]
+        for name, fresh in again(rows).items():
+            key = f"detector_calibration.{name}"
+            yield from differences(key, stored.get(name), fresh, "the references of its rows")
 
 
 def absent_metrics(card: Mapping[str, Json], registry: Registry) -> list[str]:
     """Return the metrics of a card that are not installed here.
 
-    Their per-entry values are taken as stored; that the score is their mean is still checked.
+    Their per-entry values are taken as stored. That the score is their mean is still checked,
+    where its signature says that it is one; any other score is taken as it stands.
     """
     referee = referee_of(card, registry)
-    return [] if referee is None else list(referee.score(card["results"]).stored)
+    return [] if referee is None else _absent(card, referee.score(card["results"]))
+
+
+def _absent(card: Mapping[str, Json], report: Report) -> list[str]:
+    known = {*report.metrics, *report.availability}
+    return [*report.stored, *(n for n in card["metrics"] if n not in {*known, *report.stored})]
+
+
+def _resources(card: Mapping[str, Json]) -> Mapping[str, Json]:
+    found = card["config"]["scoring"].get("resource_facts")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _with_absent(card: Mapping[str, Json], report: Report) -> Report:
+    """Return a report with what only the absent metrics could say, as the card has it.
+
+    ``absent_metrics`` tells of it.
+    """
+    absent = _absent(card, report)
+    if not absent:
+        return report
+    scores = dict(report.scores)
+    blocks = {"metric_details": absent}
+    of_means = {n for n in absent if str(card["signatures"].get(n, "")).endswith(_OF_MEANS)}
+    # No row says anything of it: then there is no score either.
+    mute = {n for n in absent if n not in report.stored and card["scores"].get(n) is not None}
+    others = [name for name in absent if name not in of_means | mute]
+    if others:
+        keys = [f"{name}{ending}" for name in others for ending in ("", "_n_scored", "_n_unscored")]
+        scores = _as_stored(scores, card["scores"], keys)
+        blocks["confidence_intervals"] = others
+    for key, names in blocks.items():
+        scores[key] = _as_stored(scores.get(key), card["scores"].get(key), names)
+    for key in [key for key in scores if key.startswith("by_")] if others else ():
+        theirs = card["scores"].get(key)
+        if isinstance(scores[key], Mapping) and isinstance(theirs, Mapping):
+            scores[key] = {
+                label: _as_stored(part, theirs.get(label), others)
+                for label, part in scores[key].items()
+            }
+    whole: dict[str, Any] = {
+        key: _as_stored(getattr(report, key), card[key], absent)
+        for key in ("signatures", "directions", "metrics")
+    }
+    stored = (
+        ("calibration", "detector_calibration", absent),
+        (
+            "availability",
+            "metric_availability",
+            [*absent, *(f"confidence_intervals.{name}" for name in absent)],
+        ),
+    )
+    for name, key, names in stored:
+        whole[name] = _as_stored(getattr(report, name), card[key], names)
+    return report.model_copy(update={**whole, "scores": scores})
+
+
+def _as_stored(fresh: Any, stored: Any, names: Sequence[str]) -> Any:
+    """Return a block with these keys as they are stored, whether they are there or not."""
+    if not isinstance(fresh, Mapping) or not isinstance(stored, Mapping):
+        return fresh
+    kept = {key: value for key, value in fresh.items() if key not in names}
+    return {**kept, **{name: stored[name] for name in names if name in stored}}
 
 
 def _identity_problems(card: Mapping[str, Json]) -> Iterator[str]:

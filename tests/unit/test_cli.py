@@ -9,6 +9,7 @@ import pytest
 from pytest_mtarena import cli
 from pytest_mtarena.card.store import read_json, write_card
 from tests.unit.card.making import make_card
+from tests.unit.results.cards import make_suite, spoilt, translation_card
 from tests.unit.results.reports import write_report
 
 
@@ -201,3 +202,119 @@ def test_list_without_a_word_tells_what_there_is(capsys):
         cli.main(["list"])
     assert ended.value.code == 2
     assert "WHAT" in capsys.readouterr().err
+
+
+# -- compare, significance, power -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The files of two runs, the second worse, and of one on another suite."""
+    directory = tmp_path_factory.mktemp("runs")
+    suite, other = make_suite(24), make_suite(30)
+    cards = {
+        "good": translation_card(suite, spoilt(suite, 8), "good"),
+        "bad": translation_card(suite, spoilt(suite, 2, 4), "bad"),
+        "other": translation_card(other, spoilt(other, 8), "other", suite="other"),
+    }
+    return {name: str(write_card(card, directory, name)) for name, card in cards.items()}
+
+
+def test_compare_exits_1_only_for_worse_and_only_when_asked(runs, capsys):
+    args = ["compare", "--resamples=300"]
+    assert cli.main([*args, runs["good"], runs["bad"]]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("A  method/echo@12345678  good  ")
+    assert " worse" in out
+    assert cli.main([*args, "--fail-on-difference", runs["good"], runs["bad"]]) == 1
+    assert cli.main([*args, "--fail-on-difference", runs["bad"], runs["good"]]) == 0
+    assert cli.main([*args, "--fail-on-difference", runs["good"], runs["good"]]) == 0
+
+
+def test_compare_of_other_suites_is_one_line_and_exit_code_2(runs, capsys):
+    assert cli.main(["compare", runs["good"], runs["other"]]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    [line] = told.err.splitlines()
+    assert "different suites" in line
+    assert "--shared compares the 24 entries" in line
+    assert cli.main(["compare", "--shared", "--resamples=300", runs["good"], runs["other"]]) == 0
+    assert "left out: 6 only in B" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["compare", "{good}"], "two run cards or more"),
+        (["compare", "{good}", "nowhere.json"], "nowhere.json: cannot be read"),
+        (["compare", "--primary=blue", "{good}", "{bad}"], "there is no such metric"),
+        (["significance", "--metric=blue", "{good}", "{bad}"], "there is no such metric"),
+        (["significance", "{good}", "{other}"], "different suites"),
+        (["power", "{good}", "{bad}", "{good}"], "one run card or two"),
+        (["power", "--metric=blue", "{good}"], "there is no such metric"),
+    ],
+)
+def test_a_comparison_that_cannot_be_made_is_one_line(runs, capsys, args, told):
+    assert cli.main([arg.format(**runs) for arg in args]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert told in line
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many", "1e3", "9999999999", "\u0663"])
+def test_resamples_is_a_number(runs, value):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["compare", f"--resamples={value}", runs["good"], runs["bad"]])
+    assert ended.value.code == 2
+
+
+def test_compare_as_json(runs, capsys):
+    args = ["compare", "--json", "--resamples=300", "--primary=ter"]
+    assert cli.main([*args, runs["good"], runs["bad"], runs["good"]]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["primary"] == "ter"
+    assert [one["letter"] for one in told["systems"]] == ["B", "C"]
+    first = told["systems"][0]["metrics"][0]
+    assert (first["metric"], first["verdict"]) == ("ter", "worse")
+    assert first["resamples"] == 300
+    assert first["p_holm"] >= first["p_value"]
+
+
+def test_significance_is_one_line_a_metric(runs, capsys):
+    args = ["significance", runs["good"], runs["bad"], "--resamples=300"]
+    assert cli.main(args) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("exact ") and "McNemar, exact" in line for line in lines)
+    assert cli.main([*args, "--metric=bleu", "--metric=ter", "--json"]) == 0
+    tests = json.loads(capsys.readouterr().out)["tests"]
+    assert [one["metric"] for one in tests] == ["bleu", "ter"]
+    assert [one["resamples"] for one in tests] == [300, 300]
+
+
+def test_the_method_and_the_seed_can_be_chosen(runs, capsys):
+    args = ["significance", runs["good"], runs["bad"], "--metric=bleu", "--json"]
+
+    def test(*more):
+        assert cli.main([*args, *more]) == 0
+        [found] = json.loads(capsys.readouterr().out)["tests"]
+        return found
+
+    randomized = test("--seed=7", "--resamples=200")
+    assert (randomized["seed"], randomized["resamples"]) == (7, 200)
+    assert randomized["p"] == randomized["p_value"]
+    drawn = test("--method=bootstrap", "--resamples=200")
+    assert drawn["replicates"] == 200
+    assert drawn["by"] == "paired bootstrap"
+    assert drawn["p"] == drawn["p_bootstrap"]
+    assert (
+        test("--method=bootstrap", "--resamples=200", "--seed=8")["ci_lower"] != drawn["ci_lower"]
+    )
+
+
+def test_power_is_a_sentence(runs, capsys):
+    assert cli.main(["power", runs["good"], "--metric=ter", "--metric=bleu"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.count("this suite of 24 entries can see a difference of") == 2
+    assert cli.main(["power", runs["good"], runs["bad"], "--json"]) == 0
+    [one] = json.loads(capsys.readouterr().out)["power"]
+    assert one["metric"] == "chrf_plus_plus"
+    assert one["difference"] > 0

@@ -27,7 +27,7 @@ ROOMS: dict[str, set[str]] = {
     "referee": WORDS | {"suites", "languages"},
     "run": WORDS | DOOR | {"card", "suites", "contestants", "referee"},
     "results": WORDS | DOOR | {"card", "suites", "referee"},
-    "plugin": WORDS | DOOR | {"card", "suites", "contestants", "referee", "run"},
+    "plugin": WORDS | DOOR | {"card", "suites", "contestants", "referee", "run", "results"},
     "cli": WORDS | DOOR | {"card", "suites", "contestants", "referee", "run", "results"},
 }
 """What each room may import of ours, beside itself."""

@@ -19,6 +19,13 @@ from pytest_mtarena.protocols import (
     Statistics,
 )
 from pytest_mtarena.referee.metrics.ids import NO_VALUE, NON_FINITE
+from pytest_mtarena.text import printable
+
+FAULTS = (Exception, SystemExit, GeneratorExit)
+"""What foreign code may raise without costing more than its own values.
+
+Not KeyboardInterrupt, which is the user's, nor what pytest ends a test with.
+"""
 
 
 def present(rows: Statistics) -> npt.NDArray[np.bool_]:
@@ -96,15 +103,31 @@ class MeanMetric:
             if not isinstance(given, SupportsFloat):
                 raise TypeError(f"a number is needed, not {type(given).__name__}")
             value = float(given)
-        except Exception as error:  # a plug-in's fault costs one value, never the run
+        except FAULTS as error:  # a plug-in's fault costs one value, never the run
             return None, fault(error)
         return (value, None) if math.isfinite(value) else (None, NON_FINITE)
 
 
-def fault(error: Exception) -> str:
-    """Return an exception as a reason of one line."""
-    text = " ".join(str(error).split())
+def fault(error: BaseException) -> str:
+    """Return an exception as a reason of one printable line."""
+    try:
+        text = one_line(str(error))
+    except Exception:  # a foreign __str__ may do anything
+        text = ""
     return f"{type(error).__name__}: {text}"[:200] if text else type(error).__name__
+
+
+def one_line(text: str) -> str:
+    """Return a text on one printable line of at most 200 characters."""
+    return printable(" ".join(text[:1000].split()))[:200]
+
+
+def columns_of(metric: Metric) -> tuple[str, ...]:
+    """Return the names of a metric's statistics; empty when it has none that can be used."""
+    given = getattr(metric, "columns", ())
+    if not isinstance(given, tuple | list) or not all(isinstance(name, str) for name in given):
+        return ()
+    return tuple(given) if len(set(given)) == len(given) else ()
 
 
 def mean_metric(

@@ -471,10 +471,12 @@ def oscillation(one: MetricInput, unsegmented: bool = False) -> Json:
     for length in _CHARACTERS if unsegmented else _WORDS:
         counted = _phrases(output, length)
         usual = max((_most(tokens, length) for tokens in others), default=1)
-        repeated = {phrase for phrase, count in counted.items() if count >= usual + EXCESS}
+        # In the order of the text, and no set: of several as frequent ones every process has to
+        # name the same.
+        repeated = [phrase for phrase, count in counted.items() if count >= usual + EXCESS]
         # A single word is repeated in good texts: it has to make up most of the output.
         least = 2 * COVERED if length == 1 else COVERED
-        if repeated and _covered(output, length, repeated) >= least:
+        if repeated and _covered(output, length, frozenset(repeated)) >= least:
             phrase = max(repeated, key=counted.__getitem__)
             joined = ("" if unsegmented else " ").join(phrase)
             return {"repeated": cut(joined, 200), "times": counted[phrase]}

@@ -18,7 +18,7 @@ from pytest_mtarena.protocols import (
     Statistics,
     Validation,
 )
-from pytest_mtarena.referee.metrics.base import fault, ratio
+from pytest_mtarena.referee.metrics.base import FAULTS, fault, ratio
 from pytest_mtarena.referee.metrics.ids import NO_VALUE, NON_FINITE
 
 
@@ -76,12 +76,12 @@ class PooledMetric:
     def _found(self, one: MetricInput) -> Finding:
         try:
             found = self.find(one)
-        except Exception as error:  # costs one value, never the run
+            statistics = () if found.statistics is None else found.statistics
+            numbers = [*statistics, *(() if found.value is None else (found.value,))]
+            finite = all(map(math.isfinite, numbers))
+        except FAULTS as error:  # costs one value, never the run
             return Finding(None, None, fault(error), is_fault=True)
-        numbers = [*(found.statistics or ()), *(() if found.value is None else (found.value,))]
-        if not all(map(math.isfinite, numbers)):
-            return Finding(None, None, NON_FINITE, is_fault=True)
-        return found
+        return found if finite else Finding(None, None, NON_FINITE, is_fault=True)
 
 
 def statistics_of(findings: Sequence[Finding], width: int) -> Statistics:

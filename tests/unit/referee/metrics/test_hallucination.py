@@ -208,6 +208,13 @@ def test_what_source_or_reference_repeats_may_be_repeated():
     assert oscillation(entry("sing", output, "x"))["times"] == 6
 
 
+def test_of_phrases_that_are_as_frequent_the_first_is_named():
+    """What is named must not hang on the order of a set: another process has another one."""
+    for words in ("ab cd ef gh", "mi na po ru", "one two three four", "u v w x y z"):
+        found = oscillation(entry("x", " ".join([words] * 5), "y"))
+        assert found == {"repeated": words.split()[0], "times": 5}, words
+
+
 def test_oscillation_by_characters():
     one = entry("It is a quiet night.", "静かな夜です夜です夜です夜です", "静かな夜です。")
     assert oscillation(one, unsegmented=True)["times"] == 4
