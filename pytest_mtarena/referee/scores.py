@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pytest_mtarena.protocols import Calibration, Metric, Report, Statistics, Whole
 from pytest_mtarena.records import Json, Scoring
@@ -38,6 +39,9 @@ from pytest_mtarena.referee.normalization import Normalization, is_blank
 from pytest_mtarena.referee.scripts import Tokenization
 from pytest_mtarena.referee.table import Given, Table, make_table, stored_metrics
 
+if TYPE_CHECKING:
+    from pytest_mtarena.referee.stats.bootstrap import Replicates
+
 HEADLINE = "chrf_plus_plus"
 
 HUNDREDS = ("chrf_plus_plus", "chrf", "bleu", "ter")
@@ -47,9 +51,6 @@ BREAKDOWNS = ("difficulty", "provenance", "domain", "segment", "register")
 
 _PARTS = (*HUNDREDS, "exact_match_rate", "length_ratio")
 """The scores that every breakdown shows."""
-
-_TIERED = ("chrf_plus_plus", "exact_match_rate")
-"""The metrics that have intervals by difficulty."""
 
 NO_LABEL = "(none)"
 NOTHING = "nothing to score"
@@ -71,6 +72,7 @@ _COUNTS = (
     "fst_reference_acceptance",
     "fst_acceptance_relative",
     "comet_model",
+    "detectable_difference",
     "composite",
     "composite_coverage",
     "quality_tier",
@@ -110,6 +112,8 @@ class Panel:
     """Metrics whose statistics are in the rows: they needed what is not here."""
     kept_signatures: Mapping[str, str] = field(default_factory=dict)
     """Their signatures, which may tell of what is not here."""
+    kept_reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why some of them have no score, where nobody here can say it."""
     languages: Languages = UNKNOWN
     composite: bool = True
     """Whether the composite is selected."""
@@ -216,7 +220,9 @@ def _why_nothing(
     metric: Metric, counted: Sequence[Mapping[str, Json]], panel: Panel, form: Normalization
 ) -> str:
     """Return why no entry has a value: what the metric says of the first one."""
-    if metric.id in panel.kept or isinstance(metric, Whole):
+    if metric.id in panel.kept:
+        return panel.kept_reasons.get(metric.id, NO_VALUE)
+    if isinstance(metric, Whole):
         return str(getattr(metric, "nothing", NO_VALUE))
     from pytest_mtarena.referee.judging import judge
 
@@ -359,13 +365,15 @@ def _intervals(
     scoring: Scoring,
     availability: dict[str, str],
     weights: Mapping[str, float],
-    scores: Mapping[str, Json],
+    scores: dict[str, Json],
 ) -> tuple[Json, Json]:
     keys = ("confidence_intervals", "confidence_intervals_by_tier")
+    scores["detectable_difference"] = None
     if not scoring.intervals or scoring.n_bootstrap < 1:
-        availability.update(dict.fromkeys(keys, "switched off"))
+        availability.update(dict.fromkeys((*keys, "detectable_difference"), "switched off"))
         return None, None
     if not table.metrics:
+        availability["detectable_difference"] = _NOT_SELECTED
         return {}, {}
     from pytest_mtarena.referee.metrics.base import present
     from pytest_mtarena.referee.stats.bootstrap import (
@@ -377,15 +385,21 @@ def _intervals(
         intervals_of,
         replicate,
     )
+    from pytest_mtarena.referee.stats.paired import ONE_CLUSTER
+    from pytest_mtarena.referee.stats.units import units_of
 
+    clusters = units_of(counted, sources=False).labels
     # One that has no score is not asked again: it may raise anything.
     able = [one for name, one in table.metrics.items() if scores[name] is not None]
-    drawn = replicate(able, table.statistics, replicates=scoring.n_bootstrap)
+    drawn = replicate(able, table.statistics, replicates=scoring.n_bootstrap, clusters=clusters)
     found: dict[str, Json] = {**dict.fromkeys(table.metrics), **intervals_of(able, drawn)}
     for name, one in found.items():
         if one is None:
             few = int(present(table.statistics[name]).sum()) < 2
-            availability[f"confidence_intervals.{name}"] = TOO_FEW if few else "no score"
+            why = TOO_FEW if few else "no score" if scores[name] is None else ONE_CLUSTER
+            availability[f"confidence_intervals.{name}"] = why
+        else:
+            one.update(_exact(table.statistics[name]))
     if weights and all(name in drawn.scores for name in weights):
         observed = {name: drawn.observed[name] or 0.0 for name in weights}
         found[COMPOSITE] = interval(
@@ -393,17 +407,67 @@ def _intervals(
             composite_of(observed, weights),
             len(counted),
             drawn.seed,
+            drawn.n_units,
         )
+    scores["detectable_difference"] = _detectable(drawn, len(counted), availability)
     tiers: dict[str, Json] = {}
-    metrics = [table.metrics[name] for name in _TIERED if name in table.metrics]
     places = _tiers(counted)
-    for number in sorted(places) if len(places) > 1 and metrics else ():
+    for number in sorted(places) if len(places) > 1 and able else ():
         if len(places[number]) >= MIN_TIER:
-            part = {metric.id: table.statistics[metric.id][places[number]] for metric in metrics}
-            tiers[str(number)] = intervals(
-                metrics, part, replicates=scoring.n_bootstrap, seed=SEED + number
+            part = {one.id: table.statistics[one.id][places[number]] for one in able}
+            inside = None if clusters is None else clusters[places[number]]
+            known = intervals(
+                able,
+                part,
+                replicates=scoring.n_bootstrap,
+                seed=SEED + number,
+                clusters=inside,
             )
+            tiers[str(number)] = {
+                name: {**one, **_exact(part[name])} for name, one in known.items() if one
+            }
     return found, tiers
+
+
+def _exact(rows: Statistics) -> dict[str, Json]:
+    """Return Wilson's interval of a rate that is 0 or 1, where resampling knows no doubt."""
+    import numpy as np
+
+    from pytest_mtarena.referee.metrics.base import present
+    from pytest_mtarena.referee.stats.exact import wilson
+
+    known = rows[present(rows)]
+    if known.shape[1] < 2 or not len(known) or not (known[:, 1] == 1).all():
+        return {}
+    hits = known[:, 0]
+    if not (np.isin(hits, (0, 1)).all() and (hits == hits[0]).all()):
+        return {}
+    ends = wilson(int(hits.sum()), len(hits))
+    if ends is None:
+        return {}
+    return {"exact": {"method": "wilson", "lower": round(ends[0], 4), "upper": round(ends[1], 4)}}
+
+
+def _detectable(drawn: Replicates, n: int, availability: dict[str, str]) -> Json:
+    """Return the difference of the headline that these entries can show, or None."""
+    import numpy as np
+
+    from pytest_mtarena.referee.stats.power import CORRELATION, POWER, detectable
+
+    replicates = drawn.scores.get(HEADLINE)
+    spread = 0.0 if replicates is None else float(np.std(replicates, ddof=1))
+    if not spread > 0 or not math.isfinite(spread):
+        availability["detectable_difference"] = "the headline score does not vary"
+        return None
+    return {
+        "metric": HEADLINE,
+        "difference": round(detectable(spread * math.sqrt(2 * (1 - CORRELATION))), 2),
+        "power": POWER,
+        "alpha": 0.05,
+        "assumed_correlation": CORRELATION,
+        "n": n,
+        "n_units": drawn.n_units or n,
+    }
 
 
 def _tiers(counted: Sequence[Mapping[str, Json]]) -> dict[int, list[int]]:

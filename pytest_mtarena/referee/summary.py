@@ -76,6 +76,7 @@ def _scores(
     if len(parts) > 1:
         more = "" if verbosity > 0 else "(-v: by domain, register, ...)"
         lines += _filled([" " * _INDENT + "difficulty " + " · ".join(parts[:8]), more], width)[:1]
+    lines += _sees(scores, verbosity)
     if verbosity > 0:
         for label in ("difficulty", *_BREAKDOWNS):
             lines += _breakdown(label, scores.get(f"by_{label}") or {})
@@ -113,6 +114,18 @@ def _others(
     return lines + [line for name in extra if (line := _score(scores, name, printable(name)))]
 
 
+def _sees(scores: Mapping[str, Any], verbosity: int) -> list[str]:
+    """Return what a comparison on these entries could show."""
+    found = scores.get("detectable_difference")
+    if not found:
+        return []
+    text = f"can show a difference of {found['difference']:.1f} chrF++ or more"
+    how = f"{100 * found['power']:.0f} % power"
+    if verbosity > 0:
+        how += f", alpha {found['alpha']:g}, if systems correlate {found['assumed_correlation']:g}"
+    return [f"{' ' * _INDENT}{text} ({how})"]
+
+
 def _decimals(name: str) -> int:
     return 1 if name in ("chrf_plus_plus", "chrf", "bleu", "ter", "spbleu") else 2
 
@@ -126,7 +139,14 @@ def _score(scores: Mapping[str, Any], name: str, title: str | None = None) -> st
     text = f"{pad(title or _TITLES.get(name, name), _INDENT - 2)} {value:5.{decimals}f}"
     interval = (scores.get("confidence_intervals") or {}).get(name)
     if interval and name != "length_ratio":
-        text += f"  [{interval['ci_lower']:.{decimals}f}, {interval['ci_upper']:.{decimals}f}]"
+        # Of a rate that is 0 or 1 every resample says the same: the exact interval knows better.
+        exact = interval.get("exact")
+        ends = (
+            (exact["lower"], exact["upper"])
+            if exact
+            else (interval["ci_lower"], interval["ci_upper"])
+        )
+        text += f"  [{ends[0]:.{decimals}f}, {ends[1]:.{decimals}f}]"
     return text
 
 

@@ -216,6 +216,7 @@ class TranslationReferee:
                 fitted.calibration,
                 self._kept,
                 self._kept_signatures,
+                {name: str(self._reasons[name]) for name in self._kept if name in self._reasons},
                 self.languages,
                 self._composite,
             )
@@ -394,9 +395,12 @@ class TranslationReferee:
                 form = self.scoring.normalization
                 fitted = fit(own, gold_of_rows(rows, form, self.languages))
             for name in self._kept:
-                fitted.metrics[name] = self.metrics[name]
                 if self._calibration is not None and name in self._calibration:
                     fitted.calibration[name] = Calibration.model_validate(self._calibration[name])
+                if name in self._kept_signatures:
+                    fitted.metrics[name] = self.metrics[name]
+                else:  # it judged nothing: the resource did not fit the suite
+                    fitted.unavailable[name] = str(self._reasons.get(name, NOTHING))
             self._fitted = fitted
         return self._fitted
 
@@ -523,14 +527,20 @@ class TranslationKind:
         languages = _facts(pair, scoring)
         metrics = _selected(self._metrics(tokenization, scoring, languages), scoring)
         held = {name for row in rows for name in row.get("metric_statistics") or ()}
-        held = {name for name in held if _may_be_held(name, metrics.get(name), scoring)}
+        valued = {name for row in rows for name in row.get("metrics") or ()}
+        kept = {
+            name
+            for name, metric in metrics.items()
+            if _may_be_held(name, metric, scoring)
+            and (name in held or (name in _HELD_WITH and name not in valued))
+        }
         return TranslationReferee(
             metrics,
             scoring,
             tokenization,
             languages=languages,
             calibration=card.get("detector_calibration"),
-            kept=held,
+            kept=kept,
             kept_signatures={
                 name: text for name, text in signatures.items() if isinstance(text, str)
             },
@@ -649,13 +659,11 @@ _HELD_WITH = {
 """Metric to the resource without which its statistics follow from the texts of the rows."""
 
 
-def _may_be_held(name: str, metric: Metric | None, scoring: Scoring) -> bool:
+def _may_be_held(name: str, metric: Metric, scoring: Scoring) -> bool:
     """Say whether a card's rows may bring the statistics of a metric.
 
     All others are computed from the texts: who edits a card could else give it any score.
     """
-    if metric is None:
-        return False
     if name not in EVERY_ID:
         return not getattr(metric, "reproducible", True)
     needed = _HELD_WITH.get(name, name)

@@ -29,9 +29,10 @@ from pytest_mtarena.referee.stats.paired import (
     holm,
 )
 from pytest_mtarena.referee.stats.power import Power, power_of
+from pytest_mtarena.referee.stats.units import Units, units_of
 from pytest_mtarena.registry import Registry
 from pytest_mtarena.results.composites import with_composite
-from pytest_mtarena.results.pairing import Pair, Row, Side, Tables, Units, pair, units_of
+from pytest_mtarena.results.pairing import Pair, Row, Side, Tables, pair
 
 BETTER, WORSE, UNDECIDED = "better", "worse", "no difference shown"
 

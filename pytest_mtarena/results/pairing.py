@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from pytest_mtarena.card.seal import check_seal
 from pytest_mtarena.errors import ArenaError, CardError, UsageError
@@ -22,7 +20,6 @@ from pytest_mtarena.records import Json
 from pytest_mtarena.referee.inputs import is_counted, row_references
 from pytest_mtarena.referee.metrics.base import MeanMetric
 from pytest_mtarena.referee.metrics.ids import MORE_IDS
-from pytest_mtarena.referee.stats.clusters import Labels, cluster_of
 from pytest_mtarena.referee.table import Table
 from pytest_mtarena.registry import Registry
 from pytest_mtarena.results.compare import differences, shown
@@ -94,17 +91,6 @@ class Pair:
     warnings: tuple[str, ...] = ()
     excluded: str | None = None
     """Which entries are not compared, with counts; None when all are."""
-
-
-@dataclass(frozen=True)
-class Units:
-    """What is resampled: entries, or clusters of them."""
-
-    labels: Labels | None
-    """The cluster of each entry; None when each entry stands for itself."""
-    count: int
-    words: str
-    """``157 entries``, ``157 entries in 12 documents``."""
 
 
 class Tables:
@@ -206,33 +192,6 @@ def pair(a: Side, b: Side, tables: Tables, *, shared: bool = False, can_share: b
         tuple(_warnings(a, b)),
         _excluded(a, b, rows_a, rows_b, len(same), len(ids)),
     )
-
-
-def units_of(rows: Sequence[Row]) -> Units:
-    """Return what is resampled: the entries of a document, or of a repeated source, together.
-
-    An entry with a field ``document`` (a word or a number) belongs to that; others belong to
-    those with the same source.
-    """
-    keys: list[Hashable] = []
-    documents: set[Hashable] = set()
-    for row in rows:
-        document = (row.get("fields") or {}).get("document")
-        if isinstance(document, str | int) and document != "":
-            keys.append(("document", document))
-            documents.add(document)
-        else:
-            keys.append(("source", row["source"]) if row.get("source") else None)
-    labels = cluster_of(keys)
-    count = len(np.unique(labels))
-    words = f"{len(rows)} {'entry' if len(rows) == 1 else 'entries'}"
-    if count == len(rows):
-        return Units(None, count, words)
-    if count == len(documents):
-        return Units(labels, count, f"{words} in {count} document{'s' * (count != 1)}")
-    if not documents:
-        return Units(labels, count, f"{words} with {count} different source{'s' * (count != 1)}")
-    return Units(labels, count, f"{words} in {count} documents and other sources")
 
 
 def make_sides(cards: Iterable[tuple[str, Mapping[str, Json]]]) -> list[Side]:

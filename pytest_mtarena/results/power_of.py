@@ -11,10 +11,11 @@ from pytest_mtarena.referee.scores import HEADLINE
 from pytest_mtarena.referee.stats.bootstrap import SEED
 from pytest_mtarena.referee.stats.paired import REPLICATES
 from pytest_mtarena.referee.stats.power import Power, power_of
+from pytest_mtarena.referee.stats.units import Units, units_of
 from pytest_mtarena.registry import Registry
 from pytest_mtarena.results.comparing import check_metric
 from pytest_mtarena.results.composites import with_composite
-from pytest_mtarena.results.pairing import Side, Tables, Units, pair, units_of
+from pytest_mtarena.results.pairing import Side, Tables, pair
 
 
 def power_of_cards(

@@ -7,8 +7,9 @@ from dataclasses import asdict
 
 from pytest_mtarena.records import Json
 from pytest_mtarena.referee.stats.power import Power
+from pytest_mtarena.referee.stats.units import Units
 from pytest_mtarena.results.comparing import Against, Entry, Part, Result
-from pytest_mtarena.results.pairing import Side, Units, suite_of
+from pytest_mtarena.results.pairing import Side, suite_of
 from pytest_mtarena.text import columns, cut, pad, printable
 
 SHOWN = 5

@@ -19,6 +19,7 @@ from pytest_mtarena.protocols import Metric, Statistics
 from pytest_mtarena.records import Json
 from pytest_mtarena.referee.judging import total
 from pytest_mtarena.referee.metrics.base import present
+from pytest_mtarena.referee.stats.clusters import Labels, collapse
 from pytest_mtarena.referee.stats.draws import Draws
 
 SEED = 12345
@@ -37,9 +38,7 @@ def replicate_sums(statistics: Statistics, replicates: int, seed: int) -> Statis
     return sums
 
 
-def replicate_sums_of(
-    tables: Sequence[Statistics], replicates: int, seed: int
-) -> list[Statistics]:
+def replicate_sums_of(tables: Sequence[Statistics], replicates: int, seed: int) -> list[Statistics]:
     """Return the same of several tables of one length, all from the same draws.
 
     The tables are not put side by side: that would be a second copy of all of them.
@@ -85,6 +84,8 @@ class Replicates:
     n_entries: dict[str, int]
     """Metric id to the number of entries with a value."""
     seed: int
+    n_units: int | None = None
+    """How many clusters were resampled; None when it was the entries."""
 
 
 def replicate(
@@ -93,16 +94,25 @@ def replicate(
     *,
     replicates: int,
     seed: int = SEED,
+    clusters: Labels | None = None,
 ) -> Replicates:
     """Resample the entries for all metrics that have a value for two entries or more.
 
     ``statistics`` holds for each metric one row an entry, NaN where the entry has no value.
+    With ``clusters``, the cluster of each entry, whole clusters are drawn.
     """
-    found = Replicates({}, {}, {}, seed)
-    able = [metric for metric in metrics if int(present(statistics[metric.id]).sum()) >= 2]
+    units = {
+        metric.id: statistics[metric.id]
+        if clusters is None
+        else collapse(statistics[metric.id], clusters)
+        for metric in metrics
+    }
+    able = [metric for metric in metrics if int(present(units[metric.id]).sum()) >= 2]
+    count = None if clusters is None else len(np.unique(clusters))
+    found = Replicates({}, {}, {}, seed, count)
     if not able or replicates < 1:
         return found
-    tables = [_without_nan(statistics[metric.id]) for metric in able]
+    tables = [_without_nan(units[metric.id]) for metric in able]
     for metric, sums in zip(able, replicate_sums_of(tables, replicates, seed), strict=True):
         rows = statistics[metric.id]
         found.scores[metric.id] = _scores(metric, sums)
@@ -112,14 +122,21 @@ def replicate(
 
 
 def interval(
-    scores: npt.NDArray[np.float64], score: float | None, n_entries: int, seed: int
+    scores: npt.NDArray[np.float64],
+    score: float | None,
+    n_entries: int,
+    seed: int,
+    n_units: int | None = None,
 ) -> dict[str, Json] | None:
-    """Return the documented block of one interval; None without a score."""
+    """Return the documented block of one interval; None without a score.
+
+    ``n_units`` is added where clusters were resampled.
+    """
     ends = bounds(scores)
     if ends is None or score is None:
         return None
     lower, upper = ends
-    return {
+    block: dict[str, Json] = {
         "ci_lower": round(lower, 4),
         "ci_upper": round(upper, 4),
         "ci_width": round(upper - lower, 4),
@@ -129,6 +146,7 @@ def interval(
         "n_entries": n_entries,
         "seed": seed,
     }
+    return block if n_units is None else {**block, "n_units": n_units}
 
 
 def intervals(
@@ -137,9 +155,10 @@ def intervals(
     *,
     replicates: int,
     seed: int = SEED,
+    clusters: Labels | None = None,
 ) -> dict[str, dict[str, Json] | None]:
     """Return the interval of each metric; None where fewer than two entries have a value."""
-    drawn = replicate(metrics, statistics, replicates=replicates, seed=seed)
+    drawn = replicate(metrics, statistics, replicates=replicates, seed=seed, clusters=clusters)
     return intervals_of(metrics, drawn)
 
 
@@ -147,7 +166,8 @@ def intervals_of(metrics: Sequence[Metric], drawn: Replicates) -> dict[str, dict
     """Return the interval of each metric from replicates that were drawn."""
     found: dict[str, dict[str, Json] | None] = dict.fromkeys(metric.id for metric in metrics)
     for name, scores in drawn.scores.items():
-        found[name] = interval(scores, drawn.observed[name], drawn.n_entries[name], drawn.seed)
+        n = drawn.n_entries[name]
+        found[name] = interval(scores, drawn.observed[name], n, drawn.seed, drawn.n_units)
     return found
 
 

@@ -33,12 +33,14 @@ def test_headline_first():
     assert lines[1].startswith("BLEU ")
     assert "tok:13a" in lines[1]
     assert "TER " in lines[1]
-    assert lines[2].startswith("exact    0.00  [0.00, 0.00]")
+    assert lines[2].startswith("exact    0.00  [0.00, 0.09]"), "none of 40 may be 9 % in truth"
     assert lines[2].endswith("errors 0 of 40")
     assert lines[3].startswith("         orthographic accuracy 1.00   ")
     assert "code switching 0.00" in lines[3]
     assert "difficulty 1 " in lines[4]
-    assert len(lines) == 5
+    assert "can show a difference of " in lines[5]
+    assert "(80 % power)" in lines[5]
+    assert len(lines) == 6
 
 
 def test_quiet_and_verbose():

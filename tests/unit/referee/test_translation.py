@@ -181,10 +181,10 @@ def test_intervals_by_difficulty_from_five_entries_on():
     cases += [case(12, "s12", "r 12", difficulty=3), case(13, "s13", "r 13", difficulty="hard")]
     run = Run([(one, said(one, f"r {one.index} y")) for one in cases])
     tiers = run.scores["confidence_intervals_by_tier"]
-    assert {tier: set(found) for tier, found in tiers.items()} == {
-        "1": {"chrf_plus_plus", "exact_match_rate"},
-        "2": {"chrf_plus_plus", "exact_match_rate"},
-    }
+    assert set(tiers) == {"1", "2"}
+    for found in tiers.values():
+        assert {"chrf_plus_plus", "exact_match_rate", "ter", "hallucination_rate"} <= set(found)
+        assert all(one["n_entries"] for one in found.values())
     assert [tiers[tier]["chrf_plus_plus"]["seed"] for tier in "12"] == [12346, 12347]
     assert list(run.scores["by_difficulty"]) == ["1", "2", "3", "hard"]
     alone = Run([(one, said(one, "r")) for one in cases[:12:2]])
@@ -394,3 +394,65 @@ def test_words_of_a_grade():
     assert run.grades[0].words == "chrF++ 100.0"
     one = case(0, "s", "r")
     assert Run([(one, failed(one, "boom\x1b[2J"))]).grades[0].words == "error: boom\\e[2J"
+
+
+def test_documents_are_drawn_whole_and_repeated_sources_are_not():
+    cases = [
+        case(i, f"s{i % 5}", f"vástádus nummir {i} dá lea", fields={"document": f"d{i // 4}"})
+        for i in range(20)
+    ]
+    outputs = [f"vástádus {one.index} dá lea nu" for one in cases]
+    alone = [one.model_copy(update={"hidden": {**one.hidden, "fields": {}}}) for one in cases]
+    by_document = Run([(one, said(one, text)) for one, text in zip(cases, outputs, strict=True)])
+    by_entry = Run([(one, said(one, text)) for one, text in zip(alone, outputs, strict=True)])
+    one = by_document.scores["confidence_intervals"]["chrf_plus_plus"]
+    other = by_entry.scores["confidence_intervals"]["chrf_plus_plus"]
+    assert one["n_units"] == 5
+    assert "n_units" not in other
+    assert one["score"] == other["score"]
+    assert (one["ci_lower"], one["ci_upper"]) != (other["ci_lower"], other["ci_upper"])
+    assert by_document.scores["confidence_intervals"]["composite"]["n_units"] == 5
+
+
+def test_a_suite_that_is_one_document_has_no_interval():
+    cases = [case(i, f"s{i}", f"vástádus {i}", fields={"document": "d"}) for i in range(6)]
+    run = Run([(one, said(one, f"vástádus {one.index} nu")) for one in cases])
+    assert run.scores["confidence_intervals"]["chrf_plus_plus"] is None
+    reasons = run.report.availability
+    assert reasons["confidence_intervals.chrf_plus_plus"] == "all entries are in one cluster"
+    assert reasons["detectable_difference"] == "the headline score does not vary"
+
+
+@pytest.mark.parametrize(("right", "ends"), [(False, (0.0, 0.2775)), (True, (0.7225, 1.0))])
+def test_a_rate_of_0_or_1_has_an_exact_interval_beside_the_documented_one(right, ends):
+    cases = [case(i, f"s{i}", f"vástádus nummir {i}", difficulty=i % 2) for i in range(10)]
+    run = Run(
+        [(one, said(one, f"vástádus nummir {one.index}" if right else "ii")) for one in cases]
+    )
+    found = run.scores["confidence_intervals"]["exact_match_rate"]
+    assert found["ci_width"] == 0
+    assert found["exact"] == {"method": "wilson", "lower": ends[0], "upper": ends[1]}
+    tier = run.scores["confidence_intervals_by_tier"]["1"]["exact_match_rate"]
+    assert tier["exact"]["method"] == "wilson"
+    assert "exact" not in run.scores["confidence_intervals"]["chrf_plus_plus"]
+
+
+def test_every_composite_lies_in_its_own_interval():
+    for seed in range(6):
+        cases = [case(i, f"text {i}", f"dá lea teaksta nummir {i * 7}") for i in range(30)]
+        outputs = [
+            f"dá lea teaksta {'nummir' if (one.index + seed) % 3 else 'x'} {one.index * 7}"
+            for one in cases
+        ]
+        run = Run([(one, said(one, text)) for one, text in zip(cases, outputs, strict=True)])
+        found = run.scores["confidence_intervals"]["composite"]
+        assert found["ci_lower"] <= run.scores["composite"] <= found["ci_upper"]
+        assert found["score"] == run.scores["composite"]
+
+
+def test_what_the_entries_can_show_follows_from_the_resamples():
+    run = run_of(*TITLES * 10)
+    found = run.scores["detectable_difference"]
+    assert found["metric"] == "chrf_plus_plus"
+    width = run.scores["confidence_intervals"]["chrf_plus_plus"]["ci_width"]
+    assert found["difference"] == pytest.approx(2.8 * width / 3.92 * 0.6**0.5, rel=0.25)
