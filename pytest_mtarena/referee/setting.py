@@ -16,3 +16,8 @@ class Setting:
     unsegmented: bool = False
     """Whether the target language is written without spaces between words."""
     resources: Resources = field(default_factory=Resources)
+
+    @property
+    def has_cards(self) -> bool:
+        """Whether a language card of the user says something of either language."""
+        return bool(self.source.card or self.target.card)

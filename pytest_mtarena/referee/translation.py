@@ -646,17 +646,22 @@ _JUDGED = frozenset(
 
 
 _HELD_WITH = {
-    "spbleu": None,
-    "fst_acceptance_rate": "fst",
-    "morphological_accuracy": "fst",
-    "orthographic_accuracy": "cards_dir",
-    "semantic_score": "semantic_model",
-    "comet_score": "comet_model",
-    "code_switching_rate": "language_id",
-    "hallucination_rate": "language_id",
-    "style_consistency_rate": "style_profile",
+    "spbleu": (),
+    "fst_acceptance_rate": ("fst",),
+    "morphological_accuracy": ("fst",),
+    "orthographic_accuracy": ("cards_dir",),
+    "semantic_score": ("semantic_model",),
+    "comet_score": ("comet_model",),
+    "code_switching_rate": ("language_id", "cards_dir"),
+    "hallucination_rate": ("language_id", "cards_dir"),
+    "compliance_index": ("cards_dir",),
+    "repair_effectiveness": ("cards_dir",),
+    "style_consistency_rate": ("style_profile", "cards_dir"),
 }
-"""Metric to the resource without which its statistics follow from the texts of the rows."""
+"""Metric to the resources without which its statistics follow from the texts of the rows.
+
+No resource: what it needs is no option, so that no card says whether it was there.
+"""
 
 
 def _may_be_held(name: str, metric: Metric, scoring: Scoring) -> bool:
@@ -666,8 +671,8 @@ def _may_be_held(name: str, metric: Metric, scoring: Scoring) -> bool:
     """
     if name not in EVERY_ID:
         return not getattr(metric, "reproducible", True)
-    needed = _HELD_WITH.get(name, name)
-    return needed is None or needed in scoring.resource_facts
+    needed = _HELD_WITH.get(name)
+    return needed == () or any(one in scoring.resource_facts for one in needed or ())
 
 
 def _prepare(name: str, load: Callable[[], object]) -> None:

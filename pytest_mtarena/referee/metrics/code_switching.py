@@ -257,7 +257,7 @@ def make(setting: Setting) -> list[Metric]:
         title="code switching",
         needs=("a source text",),
         missing="source and target are the same language" if same else None,
-        reproducible=not setting.resources.language_id,
+        reproducible=not (setting.resources.language_id or setting.has_cards),
         source_language=source,
         target_language=target,
         identify=setting.resources.language_id,

@@ -445,4 +445,8 @@ class RepairEffectiveness(_Complying):
 
 def make(setting: Setting) -> list[Metric]:
     """Return the metrics of this module."""
-    return [ComplianceIndex(target=setting.target), RepairEffectiveness(target=setting.target)]
+    known = not setting.has_cards  # quotation marks and case are then those of every machine
+    return [
+        ComplianceIndex(target=setting.target, reproducible=known),
+        RepairEffectiveness(target=setting.target, reproducible=known),
+    ]

@@ -653,7 +653,7 @@ def make(setting: Setting) -> list[Metric]:
         id="hallucination_rate",
         title="hallucination",
         needs=("20 entries for two of the types",),
-        reproducible=not setting.resources.language_id,
+        reproducible=not (setting.resources.language_id or setting.has_cards),
         source_language=setting.source,
         target_language=setting.target,
         unsegmented=setting.unsegmented,

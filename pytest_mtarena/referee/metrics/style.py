@@ -260,7 +260,7 @@ def make(setting: Setting) -> list[Metric]:
             "required_missing",
             "neutral_target",
         ),
-        reproducible=path is None,
+        reproducible=path is None and not setting.has_cards,
         markers=markers,
         profile=profile,
         unsegmented=setting.unsegmented,
