@@ -388,6 +388,7 @@ def setups(arena: Arena) -> dict[str, dict[str, Any]]:
             "metrics": sorted(run.directions),
             "BLEU tokenizer": settings.scoring.bleu_tokenize,
             "TER asian": settings.scoring.ter_asian,
+            "resources": dict(settings.scoring.resource_facts),
         }
         for key, run in arena.runs.items()
     }

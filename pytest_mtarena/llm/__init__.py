@@ -1,0 +1,1 @@
+"""The wire to language models: one client, small adapters, prices, cache, budget."""
