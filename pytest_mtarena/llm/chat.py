@@ -61,9 +61,10 @@ class ChatRequest(Record):
     temperature: float | None = None
     """None: not sent."""
     max_tokens: int | None = None
-    schema_name: str | None = None
-    """Name of ``schema``, when the reply has to be JSON of that JSON Schema."""
-    schema: Mapping[str, Json] | None = None
+    reply_schema_name: str | None = None
+    """Name of ``reply_schema``."""
+    reply_schema: Mapping[str, Json] | None = None
+    """JSON Schema that the reply has to follow; None: free text."""
     tools: tuple[Mapping[str, Json], ...] = ()
     """Tool definitions in the OpenAI form (``type``, ``function``)."""
 
