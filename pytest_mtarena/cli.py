@@ -277,6 +277,12 @@ def _add_test(commands: Any) -> None:
     test.add_argument(
         "-o", "--output-dir", metavar="DIR", type=Path, help="where to write; default: here"
     )
+    test.add_argument(
+        "--check",
+        action="store_true",
+        help="compare every score and interval that reports hold with those of their entries, "
+        "and write nothing",
+    )
     test.add_argument("-v", "--verbose", action="count", default=0, help="all breakdowns")
     test.add_argument("-q", "--quiet", action="count", default=0, help="the headline only")
     group = test.add_argument_group(
@@ -299,6 +305,8 @@ def rescore_runs(chosen: argparse.Namespace) -> int:
     from pytest_mtarena.results.show import show
     from pytest_mtarena.text import printable
 
+    if chosen.check:
+        return _check_reports(chosen)
     registry, changes = _registry(chosen), _changes(chosen)
     limits = chosen.mt_fail_under or []
     width = shutil.get_terminal_size((100, 24)).columns
@@ -336,6 +344,30 @@ def rescore_runs(chosen: argparse.Namespace) -> int:
     if chosen.json:
         print(json.dumps(told, ensure_ascii=False, indent=2))
     return code
+
+
+def _check_reports(chosen: argparse.Namespace) -> int:
+    """Compare the figures of reports with those of their entries; exit 1 when any differs."""
+    from pytest_mtarena.card.store import read_json
+    from pytest_mtarena.results.foreign import is_foreign
+    from pytest_mtarena.results.reported import check_all, check_report
+    from pytest_mtarena.text import printable
+
+    registry = _registry(chosen)
+    checked = []
+    for path in chosen.runs:
+        report = read_json(path)
+        if not is_foreign(report):
+            raise UsageError(f"--check: {path} is no report of another harness; see mt-eval verify")
+        [source] = _sources(path)
+        checked.append((str(path), check_report(source, report, registry)))
+    if chosen.json:
+        told = {name: {"equal": one.equal, "differences": one.differences} for name, one in checked}
+        print(json.dumps(told, ensure_ascii=False, indent=2))
+    else:
+        for line in check_all(checked):
+            print(printable(line))
+    return DIFFERENT if any(one.differences for _, one in checked) else FINE
 
 
 def _changes(chosen: argparse.Namespace) -> Changes:

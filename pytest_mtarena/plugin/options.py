@@ -368,13 +368,13 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "baseline",
         "a run card of an earlier run on the same suite, to compare this one with",
-        "score",
+        "compare",
         "CARD",
     ),
     Option(
         "max-drop",
         "the session fails when a score is worse than the baseline's by more; repeatable",
-        "score",
+        "compare",
         "METRIC=V",
         parse_limit,
         repeat=True,
@@ -382,13 +382,13 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "significant",
         "the session fails when the primary metric is significantly worse than the baseline's",
-        "score",
+        "compare",
         flag=True,
     ),
     Option(
         "primary",
         "the metric that decides whether a run is worse than the baseline (chrF++)",
-        "score",
+        "compare",
         "METRIC",
     ),
     # records
@@ -414,6 +414,7 @@ GROUPS = {
     "suite": "On what",
     "run": "How it runs",
     "score": "Scores and gates",
+    "compare": "Against an earlier run",
     "record": "Records",
 }
 

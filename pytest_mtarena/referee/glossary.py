@@ -115,6 +115,8 @@ def _listed(given: Json) -> Term:
 def _term(source: str, given: Json) -> Term:
     if not _has_sign(source):
         raise BadTerm("a term is empty", source)
+    if _has_surrogate(source):
+        raise BadTerm(f"the term {_shown(source)} holds a lone surrogate", source)
     if isinstance(given, Mapping):
         accept: Json = next((given[name] for name in _ACCEPT if name in given), [])
         forbid: Json = next((given[name] for name in _FORBID if name in given), [])
@@ -134,6 +136,8 @@ def _targets(source: str, given: Json) -> tuple[str, ...]:
             f"not {_shown(given)}",
             source,
         )
+    if any(map(_has_surrogate, several)):
+        raise BadTerm(f"the term {_shown(source)} has a target with a lone surrogate", source)
     if not all(map(_has_sign, several)):
         raise BadTerm(f"the term {_shown(source)} has an empty target", source)
     return tuple(dict.fromkeys(one.strip() for one in several))
@@ -142,6 +146,11 @@ def _targets(source: str, given: Json) -> tuple[str, ...]:
 def _has_sign(text: str) -> bool:
     """Say whether something remains of a text when it is folded."""
     return bool(phrase_of(text).text)
+
+
+def _has_surrogate(text: str) -> bool:
+    """Say whether a text is none that a file could hold: it would break the cards."""
+    return not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _shown(value: Json) -> str:
@@ -175,6 +184,8 @@ def _from_json(path: Path, text: str) -> list[Term]:
         raise UsageError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except BadTerm as error:
         raise UsageError(f"{path}{_line_of(text, error.term)}: {error}") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise UsageError(f"{path}: not JSON that can be read: {error}") from None
     except RecursionError:
         raise UsageError(f"{path}: nested too deeply for a glossary") from None
 

@@ -302,6 +302,11 @@ def _scoring(source: Source, changes: Changes) -> Scoring:
     return changes.scoring(before)
 
 
+def fresh_referee(source: Source, registry: Registry, changes: Changes) -> Referee:
+    """Return a referee of today for a run, its scoring changed as asked."""
+    return _referee(source, registry, _scoring(source, changes), changes)
+
+
 def _referee(source: Source, registry: Registry, scoring: Scoring, changes: Changes) -> Referee:
     """Return a referee of today for the rows of a run."""
     card = source.card
