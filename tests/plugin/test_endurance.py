@@ -8,6 +8,9 @@ import time
 
 import pytest
 
+from pytest_mtarena.results.verify import verify
+from tests.plugin.conftest import GOOD
+
 # -- event loops ----------------------------------------------------------------------------
 
 ONE_CONNECTION = """
@@ -308,3 +311,34 @@ def mtarena_run_card(card):
     assert "3 passed" in result.text
     assert "Traceback" not in result.text
     assert result.journals == []
+
+
+def test_a_large_session_makes_the_same_card_from_rows_on_disk(arena, corpus, method, pytester):
+    changed = GOOD.replace(
+        'e["source"].replace("word number", "palavra número")',
+        '{"e3": e["source"], "e5": "sim 😀 sim sim sim sim sim sim"}.get('
+        'e["id"], e["source"].replace("word number", "palavra número"))',
+    )
+    arguments = (str(corpus(30)), f"--mt-method={method(changed)}", "--mt-batch-size=7")
+    small = arena(*arguments).card
+    pytester.makeconftest(
+        "import pytest_mtarena.plugin.controller as controller, pytest_mtarena.run.rows as rows\n"
+        "import pytest_mtarena\n"
+        "controller.MANY = rows.MANY = 5\n"
+        "@pytest_mtarena.hookimpl\n"
+        "def mtarena_run_card(card):\n"
+        "    card['extra']['last'] = card['results'][-1]['evidence'] if "
+        "'evidence' in card['results'][-1] else len(card['results'][2]['evidence'])\n"
+    )
+    large = arena(*arguments, "--mt-batch-size=7").card
+    assert large["extra"]["last"]
+    assert verify(large) == []
+    for row in (*small["results"], *large["results"]):
+        for key in ("latency_seconds", "request_seconds"):
+            row.pop(key)
+    assert large["results"] == small["results"]
+    for key in ("signatures", "metric_availability", "detector_calibration", "caveats"):
+        assert large[key] == small[key], key
+    speed = ("latency", "per_minute", "per_second")
+    kept = [k for k in small["scores"] if not any(word in k for word in speed)]
+    assert {k: large["scores"][k] for k in kept} == {k: small["scores"][k] for k in kept}
