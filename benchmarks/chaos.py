@@ -80,7 +80,17 @@ def start(directory: Path, *more: str) -> subprocess.Popen[bytes]:
     options = (f"--mt-batch-size={BATCH}", "--mt-concurrency=2", "--mt-method=method")
     with (directory / "output.txt").open("ab") as output:
         return subprocess.Popen(
-            [sys.executable, *PYTEST, "-W", "error", "suite.jsonl", *options, *more],
+            [
+                sys.executable,
+                *PYTEST,
+                "-W",
+                "error",
+                "-W",
+                "ignore::pytest_mtarena.ArenaWarning",
+                "suite.jsonl",
+                *options,
+                *more,
+            ],
             cwd=directory,
             stdout=output,
             stderr=subprocess.STDOUT,

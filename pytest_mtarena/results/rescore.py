@@ -265,10 +265,10 @@ def rescore(
     with _telling(source.where):
         rows, statistics = _judged(referee, card["results"])
         report = referee.score(rows, statistics)
-    lost = sorted(
-        {name for row in card["results"] for name in row.get("plugin_metrics") or ()}
-        - {*report.directions}
-    )
+        lost = sorted(
+            {name for row in card["results"] for name in row.get("plugin_metrics") or ()}
+            - {*report.directions}
+        )
     notes = list(card["notes"])
     if lost and scoring.metrics is None:
         notes.append(f"stored values of metrics that are not installed here: {some(lost)}")

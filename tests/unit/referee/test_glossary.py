@@ -152,3 +152,16 @@ def test_any_text_is_a_glossary_or_a_usage_error(tmp_path_factory, text, suffix)
         return
     assert len(glossary)
     json.dumps(glossary.terms)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (r'{"a\ud800": "x"}', "lone surrogate"),
+        (r'{"house": "\ud800x"}', "the term 'house' has a target with a lone surrogate"),
+        ('{"house": ' + "9" * 5000 + "}", "not JSON that can be read"),
+    ],
+)
+def test_what_no_card_could_hold_is_refused(load, content, told):
+    with pytest.raises(UsageError, match=told):
+        load("g.json", content)

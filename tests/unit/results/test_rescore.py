@@ -210,7 +210,13 @@ def test_a_kind_that_cannot_or_is_not_known_is_one_line(tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [{"predicted": 3}, {"reference": None, "references": 7}, {"source": {"a": 1}}, {"fields": 3}],
+    [
+        {"predicted": 3},
+        {"reference": None, "references": 7},
+        {"source": {"a": 1}},
+        {"fields": 3},
+        {"plugin_metrics": True},
+    ],
 )
 def test_rows_of_the_wrong_form_are_no_traceback(stored, registry, change):
     rows = json.loads(stored.read_text(encoding="utf-8"))["results"]

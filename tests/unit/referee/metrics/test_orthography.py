@@ -207,3 +207,10 @@ def test_a_text_of_megabytes_takes_linear_time():
     start = time.process_time()
     judge("por", "casa ŵ " * 300_000)
     assert time.process_time() - start < 30
+
+
+def test_of_letters_that_are_as_frequent_the_first_are_named():
+    """Another process has another order of sets, and a card is the same everywhere."""
+    made, foreign = make_orthography(find_language("eng", "")), "бвгджзийклмн"
+    _, calibration = made.calibrate(inputs(foreign))
+    assert list(calibration.facts["other_letters"]) == list(foreign[:10])

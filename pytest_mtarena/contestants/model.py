@@ -1,0 +1,394 @@
+"""A language model as a contestant: a batch is one request, and what is unanswered is asked again.
+
+Answers are joined by number or key only. What has no answer of its own goes into a smaller batch,
+then alone, and then fails: no entry ever gets a text that another may own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pytest_mtarena.contestants.calling import clean as storable
+from pytest_mtarena.contestants.calling import describe, one_line
+from pytest_mtarena.llm import keyed, numbered
+from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, ChatRequest, Message, Usage
+from pytest_mtarena.llm.cleaning import Problem, clean, is_unicode, without_thought
+from pytest_mtarena.llm.prompts import (
+    Prompt,
+    SystemPrompt,
+    UserMessage,
+    keyed_message,
+    numbered_message,
+    single_message,
+)
+from pytest_mtarena.protocols import Entry, Identity
+from pytest_mtarena.records import Attempt, Failure, Json, RunConfig
+
+READING_VERSION = "1"
+"""Changes when the same reply may be read as other texts: one of the facts of an identity."""
+
+SINGLY = 4
+"""A batch of so many, or fewer, whose reply cannot be used at all is asked again one by one."""
+
+_UNBILLED = frozenset({"auth", "request", "not_found", "rate_limit", "stopped"})
+"""Errors of calls that no provider charges for; what another failed call cost is unknown."""
+_COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
+_COST_UNIT = 10**12
+"""Costs are divided in whole units of 1e-12 US dollars."""
+_SHOWN = 8
+_T = TypeVar("_T")
+
+CostOf = Callable[[ChatReply], float | None]
+"""The price of a call in US dollars; None when it is unknown."""
+
+
+def reported_cost(reply: ChatReply) -> float | None:
+    """Return what the provider says that a call cost; None when it says nothing."""
+    return None if reply.usage is None else reply.usage.cost_usd
+
+
+class ModelContestant:
+    """Asks a model for translations.
+
+    A batch goes out as one request: as a JSON object with a schema when ``keyed``, else as
+    numbered lines. An entry alone goes out as it is.
+    """
+
+    def __init__(
+        self,
+        chat: Chat,
+        *,
+        model: str,
+        prompt: Prompt,
+        identity: Identity,
+        keyed: bool = False,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        cost_of: CostOf = reported_cost,
+        together: int = 1,
+    ) -> None:
+        """Make a contestant.
+
+        ``temperature`` and ``max_tokens`` are sent as they are given; None: not sent.
+        ``together`` is how many of an attempt's own calls may run at once when it has to ask
+        again: 1 unless the chat itself limits how many calls are out.
+        """
+        self.identity = identity
+        self._chat = chat
+        self._model = model
+        self._prompt = prompt
+        self._keyed = keyed
+        self._temperature = temperature
+        self._max_tokens = max_tokens
+        self._cost_of = cost_of
+        self._together = together
+
+    def system_prompt(self, config: RunConfig) -> SystemPrompt:
+        """Return the system prompt of a run, for its card and for a dry run."""
+        return self._prompt.system(config)
+
+    def request_for(self, entries: Sequence[Entry], config: RunConfig) -> ChatRequest:
+        """Return the request that a batch is sent as first, for an estimate of its cost."""
+        return self._request(_sources(entries), entries, config)[0]
+
+    async def attempt(self, entries: Sequence[Entry], config: RunConfig) -> list[Attempt]:
+        """Return one attempt per entry, in their order; raises only if cancelled."""
+        states = [_State(str(entry["id"]), str(entry["source"]), entry) for entry in entries]
+        groups = [states] if self._prompt.template is None else [[one] for one in states]
+        gate = asyncio.Semaphore(max(1, self._together))
+        if not states:
+            return []
+        for asked in range(3):
+            left = await asyncio.gather(*(self._ask(group, config, gate) for group in groups))
+            groups = [
+                smaller
+                for group, rest in zip(groups, left, strict=True)
+                for smaller in ask_again(group, rest, is_first=asked == 0)
+            ]
+            if not groups:
+                break
+        return [state.attempt() for state in states]
+
+    async def aclose(self) -> None:
+        """Close the chat."""
+        await self._chat.aclose()
+
+    def _request(
+        self, sources: Sequence[str], entries: Sequence[Entry], config: RunConfig
+    ) -> tuple[ChatRequest, UserMessage]:
+        is_keyed = self._keyed and len(sources) > 1 and self._prompt.template is None
+        if len(sources) == 1 or self._prompt.template is not None:
+            message = single_message(sources[0], self._prompt, config)
+        elif is_keyed:
+            ids = [str(entry["id"]) for entry in entries]
+            message = keyed_message(ids, sources, self._prompt, config)
+        else:
+            message = numbered_message(sources, self._prompt, config)
+        request = ChatRequest(
+            model=self._model,
+            messages=(
+                Message(role="system", content=self._prompt.system(config).text),
+                Message(role="user", content=message.text),
+            ),
+            temperature=self._temperature,
+            max_tokens=self._max_tokens,
+            reply_schema_name=keyed.SCHEMA_NAME if is_keyed else None,
+            reply_schema=keyed.schema(message.keys) if is_keyed else None,
+        )
+        return request, message
+
+    async def _ask(
+        self, group: list[_State], config: RunConfig, gate: asyncio.Semaphore
+    ) -> list[_State]:
+        """Ask for a group and return those of it that have to be asked again."""
+        entries = [state.entry for state in group]
+        try:
+            request, message = self._request([one.source for one in group], entries, config)
+            async with gate:
+                reply = await self._chat.ask(request)
+        except Exception as error:
+            for state in group:
+                state.fail(error, len(group))
+            return []
+        _bill(group, reply, self._cost_of(reply))
+        if len(group) == 1:
+            _take_single(group[0], reply)
+            return []
+        return _take_batch(group, reply, message)
+
+
+def ask_again(group: list[_T], left: list[_T], *, is_first: bool) -> list[list[_T]]:
+    """Return the groups in which what is left of a group is asked again.
+
+    After the first request: one smaller batch, or two when more than half is left; one by one
+    when nothing of a small batch (``SINGLY``) could be used. After that: one by one.
+    """
+    half = (len(group) + 1) // 2
+    if not left:
+        return []
+    if not is_first or (len(left) == len(group) <= SINGLY):
+        return [[one] for one in left]
+    if len(left) <= half:
+        return [left]
+    middle = (len(left) + 1) // 2
+    return [left[:middle], left[middle:]]
+
+
+@dataclass(slots=True)
+class _State:
+    """What is known of one entry while it is being attempted."""
+
+    id: str
+    source: str
+    entry: Entry
+    output: str | None = None
+    raw: str | None = None
+    failure: Failure | None = None
+    batch_sizes: list[int] = field(default_factory=list)
+    finishes: list[str] = field(default_factory=list)
+    models: list[str] = field(default_factory=list)
+    tries: int = 0
+    seconds: float = 0.0
+    first_token: float | None = None
+    usage: dict[str, int] = field(default_factory=dict)
+    calls_without_usage: int = 0
+    costs: list[float | None] = field(default_factory=list)
+    cached_costs: list[float | None] = field(default_factory=list)
+    cached_calls: int = 0
+    asked_again: list[str] = field(default_factory=list)
+    facts: dict[str, Json] = field(default_factory=dict)
+
+    def fail(self, error: Exception, size: int) -> None:
+        """Note a call that had no reply."""
+        self.batch_sizes.append(size)
+        if not isinstance(error, ChatError):
+            self.costs.append(None)
+            self.failure = Failure(kind="exception", message=describe(error).message)
+            return
+        self.tries += error.tries
+        self.costs.append(0.0 if error.kind in _UNBILLED else None)
+        self.facts["error_kind"] = error.kind
+        status = "" if error.status is None else f" (HTTP {error.status})"
+        if error.status is not None:
+            self.facts["error_status"] = error.status
+        self.failure = Failure(kind="api_error", message=f"{error.kind}{status}: {one_line(error)}")
+
+    def attempt(self) -> Attempt:
+        """Return what became of the entry."""
+        failure = self.failure
+        if failure is None and self.output is None:
+            why = "; ".join(self.asked_again) or "no answer"
+            failure = Failure(kind="parse_error", message=f"no answer for this entry: {why}")
+        calls, from_cache = len(self.batch_sizes), self.cached_calls > 0
+        metadata: dict[str, Json] = {
+            "calls": calls,
+            "batch_sizes": self.batch_sizes,
+            "finish_reasons": self.finishes,
+            "served_model": self.models[-1] if self.models else None,
+            "tries": self.tries,
+            "from_cache": from_cache,
+            **self.facts,
+        }
+        if len(set(self.models)) > 1:
+            metadata["served_models"] = sorted(set(self.models))
+        if self.asked_again:
+            metadata["asked_again"] = self.asked_again
+        if self.calls_without_usage:
+            metadata["calls_without_usage"] = self.calls_without_usage
+        if self.first_token is not None:
+            metadata["first_token_seconds"] = self.first_token
+        if from_cache:
+            metadata["cached_calls"] = self.cached_calls
+            metadata["original_cost_usd"] = _total([*self.costs, *self.cached_costs])
+        return Attempt(
+            id=self.id,
+            output=self.output if failure is None else None,
+            raw_output=self.raw,
+            failure=failure,
+            latency_seconds=self.seconds if self.finishes and not from_cache else None,
+            usage=self.usage,
+            cost_usd=_total([*self.costs, *(0.0 for _ in self.cached_costs)]),
+            metadata=metadata,
+        )
+
+
+def _take_single(state: _State, reply: ChatReply) -> None:
+    """Take the reply to a request for one entry."""
+    state.raw = storable(reply.text)
+    text = clean(without_thought(reply.text, [state.source]), state.source)
+    if reply.finish == "content_filter":
+        message = "the provider held the reply back (content_filter)"
+        state.failure = Failure(kind="blocked", message=message)
+    elif reply.finish == "length":
+        what = "the reply was cut at the limit of tokens" if text else _spent(reply)
+        state.failure = Failure(kind="truncated", message=f"{what}; raise --mt-max-tokens")
+    elif not text:
+        message = f"the reply is empty (finish reason {reply.finish})"
+        state.failure = Failure(kind="parse_error", message=message)
+    elif not is_unicode(text):
+        message = "the reply is not valid Unicode (a lone surrogate)"
+        state.failure = Failure(kind="parse_error", message=message)
+    else:
+        state.output = text
+
+
+def _spent(reply: ChatReply) -> str:
+    reasoning = None if reply.usage is None else reply.usage.reasoning_tokens
+    where = f" ({reasoning} of them for reasoning)" if reasoning else ""
+    return f"no text before the limit of tokens was reached{where}"
+
+
+def _take_batch(group: list[_State], reply: ChatReply, message: UserMessage) -> list[_State]:
+    """Take the reply to a request for several entries; return those without an answer."""
+    if reply.finish == "content_filter":
+        for state in group:
+            state.asked_again.append("blocked")
+        return list(group)
+    is_cut = reply.finish == "length"
+    said = without_thought(reply.text, [state.source for state in group])
+    texts, problems, whole = _read(group, said, message, is_cut=is_cut)
+    left = []
+    for place, state in enumerate(group):
+        raw = texts.get(place)
+        text = "" if raw is None or whole else clean(raw, state.source)
+        if text and is_unicode(text):
+            state.raw, state.output = storable(raw or ""), text
+        else:
+            state.asked_again.append(_why(place, problems, whole=whole, is_cut=is_cut))
+            left.append(state)
+    _flag_duplicates(group)
+    return left
+
+
+def _read(
+    group: Sequence[_State], reply: str, message: UserMessage, *, is_cut: bool
+) -> tuple[dict[int, str], list[tuple[int | None, Problem]], bool]:
+    """Return answers by place in the group, problems with their place, and whether all is lost."""
+    if message.keys:
+        by_key = keyed.read(reply, message.keys, cut=is_cut)
+        places = {key: place for place, key in enumerate(message.keys)}
+        return (
+            {places[key]: text for key, text in by_key.texts.items()},
+            [(places.get(one.where), one) for one in by_key.problems],
+            by_key.whole,
+        )
+    sources = [state.source for state in group]
+    by_number = numbered.read(reply, sources, message.marks, cut=is_cut)
+    found = [
+        (None if one.kind in ("stray", "out_of_range") else int(one.where) - 1, one)
+        for one in by_number.problems
+    ]
+    texts = {number - 1: text for number, text in by_number.texts.items()}
+    return texts, found, by_number.whole
+
+
+def _why(
+    place: int, problems: Sequence[tuple[int | None, Problem]], *, whole: bool, is_cut: bool
+) -> str:
+    own = [one.kind for at, one in problems if at == place]
+    if whole:
+        kinds = list(dict.fromkeys(one.kind for _, one in problems))[:_SHOWN]
+        return f"the whole reply was set aside: {', '.join(kinds)}"
+    return "truncated" if is_cut else (own[0] if own else "empty")
+
+
+def _flag_duplicates(group: Sequence[_State]) -> None:
+    """Mark equal answers to different sources in one reply: a sign that texts were shifted."""
+    by_output: dict[str, list[_State]] = {}
+    for state in group:
+        if state.output is not None:
+            by_output.setdefault(state.output, []).append(state)
+    for states in by_output.values():
+        if len({state.source.strip() for state in states}) > 1:
+            for state in states:
+                state.facts["duplicate_output"] = True
+
+
+def _bill(group: Sequence[_State], reply: ChatReply, cost: float | None) -> None:
+    """Divide what a call took among the entries that it carried."""
+    usage = reply.usage or Usage()
+    counts: dict[str, list[int]] = {}
+    for name in _COUNTS:
+        total = getattr(usage, name)
+        if total is not None:
+            counts[name] = divide(total, len(group))
+    costs: list[float] | None = None
+    if cost is not None:
+        shares = divide(round(cost * _COST_UNIT), len(group))
+        costs = [share / _COST_UNIT for share in shares]
+    for place, state in enumerate(group):
+        state.batch_sizes.append(len(group))
+        state.finishes.append(reply.finish)
+        state.tries += reply.tries
+        state.calls_without_usage += not counts
+        for name, shares in counts.items():
+            state.usage[name] = state.usage.get(name, 0) + shares[place]
+        if reply.model:
+            state.models.append(reply.model)
+        if reply.from_cache:
+            state.cached_calls += 1
+            state.cached_costs.append(None if costs is None else costs[place])
+            continue
+        state.costs.append(None if costs is None else costs[place])
+        state.seconds += reply.seconds
+        if state.first_token is None:
+            state.first_token = reply.first_token_seconds
+
+
+def divide(total: int, parts: int) -> list[int]:
+    """Return whole shares as equal as can be, the larger ones first; their sum is the total."""
+    share, rest = divmod(total, parts)
+    return [share + (place < rest) for place in range(parts)]
+
+
+def _total(costs: Sequence[float | None]) -> float | None:
+    """Return the sum of costs, to 1e-12 US dollars; None when one is unknown."""
+    known = [cost for cost in costs if cost is not None]
+    return round(sum(known), 12) if costs and len(known) == len(costs) else None
+
+
+def _sources(entries: Sequence[Entry]) -> list[str]:
+    return [str(entry["source"]) for entry in entries]

@@ -1,0 +1,104 @@
+"""Cleaning replies: what wraps a translation goes, what belongs to it stays."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_mtarena.llm.cleaning import clean, without_thought
+
+
+@pytest.mark.parametrize(
+    ("reply", "source", "expected"),
+    [
+        ("  Bom dia.\n", "Good morning.", "Bom dia."),
+        ("\ufeffBom dia.", "Good morning.", "Bom dia."),
+        ('"Bom dia."', "Good morning.", "Bom dia."),
+        ("'Bom dia.'", "Good morning.", "Bom dia."),
+        ("`Bom dia.`", "Good morning.", "Bom dia."),
+        ("„Guten Tag.“", "Good morning.", "Guten Tag."),
+        ("«Bom dia.»", "Good morning.", "Bom dia."),
+        ("'C'est l'eau.'", "It's the water.", "C'est l'eau."),
+        ("**Bom dia.**", "Good morning.", "Bom dia."),
+        ('**"Bom dia."**', "Good morning.", "Bom dia."),
+        ("```\nBom dia.\n```", "Good morning.", "Bom dia."),
+        ("```text\nBom dia.\n```", "Good morning.", "Bom dia."),
+        ("<translation>Bom dia.</translation>", "Good morning.", "Bom dia."),
+        ("<source-2>\nBom dia.\n</source-2>", "Good morning.", "Bom dia."),
+        ("Translation:\nBom dia.", "Good morning.", "Bom dia."),
+        ("**Translation:**\n\n“Bom dia.”", "Good morning.", "Bom dia."),
+        ("Here it is:\n```\nBom dia.\n```", "Good morning.", "Bom dia."),
+        ("Bom dia.\n\n(Informal: oi.)", "Good morning.", "Bom dia."),
+        ("", "Good morning.", ""),
+        (" \n ", "Good morning.", ""),
+    ],
+)
+def test_what_wraps_a_translation_goes(reply, source, expected):
+    assert clean(reply, source) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "source"),
+    [
+        ('Ele disse "sim"', "He said yes"),
+        ('"Sim", disse ele.', "Yes, he said."),
+        ('"Sim" e "não"', "Yes and no"),
+        ("l'eau d'", "the water of"),
+        ('"Sim"', 'He said "yes"'),
+        ("«Sim»", '"Yes"'),
+        ("**Aviso**", "**Warning**"),
+        ("**a** e **b**", "a and b"),
+        ("```\nls\n```", "```\nlist\n```"),
+        ("<text>a</text>", "<text>b</text>"),
+        ("Primeira linha.\nSegunda linha.", "First and second line."),
+        ("Lista:\n- pão\n- sal", "List:\n- bread\n- salt"),
+        ("Um\n\nDois", "One\n\nTwo"),
+        ("Nota:\nDois", "A note\nTwo"),
+        ('"', "x"),
+        ('""', "x"),
+        ("```", "x"),
+        ("```a```b```", "x"),
+    ],
+)
+def test_what_belongs_to_a_translation_stays(reply, source):
+    assert clean(reply, source) == reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("<think>\n1. no\n</think>\n\n1. yes", "1. yes"),
+        ("1. no\n</think>1. yes", "1. yes"),
+        ("<reasoning>so</reasoning> yes", "yes"),
+        ("<think>never ended", ""),
+        ("a <think> b", "a <think> b"),
+        ("yes", "yes"),
+    ],
+)
+def test_reasoning_between_tags_is_no_answer(reply, expected):
+    assert without_thought(reply, ["x"]) == expected
+    assert without_thought(reply, ["<think>", "</think>", "<reasoning>"]) == reply
+
+
+@given(st.text(), st.text())
+def test_cleaning_adds_nothing(reply, source):
+    once = clean(reply, source)
+    assert once == once.strip()
+    assert set(once) <= {*reply, "\n"}
+
+
+def test_long_replies_are_cleaned_in_linear_time():
+    start = time.perf_counter()
+    for reply in (
+        '"' * 500_000,
+        "**" * 500_000,
+        "`" * 500_000,
+        " \n" * 500_000,
+        "<text>" * 200_000,
+    ):
+        clean(f"a{reply}", "x")
+        clean(reply, "x")
+    assert time.perf_counter() - start < 5
