@@ -121,6 +121,7 @@ def _module(name: str) -> object:
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
+        sys.modules[module.__name__] = module  # dataclasses look their module up
         spec.loader.exec_module(module)
     except UsageError:
         raise

@@ -137,7 +137,8 @@ def derived(card: Mapping[str, Json], report: Report) -> dict[str, Any]:
         scored = {*report.directions, *report.signatures}
         for key, value in scores.items():
             is_count = isinstance(value, int) and not isinstance(value, bool) and key not in scored
-            if value is not None and not is_count and not isinstance(value, str):
+            is_name = isinstance(value, str) and key != "quality_tier"
+            if value is not None and not is_count and not is_name:
                 scores[key] = None
                 why[key] = reason
     speeds, no_speed = speed(rows, card["elapsed_seconds"])

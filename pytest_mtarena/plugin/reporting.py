@@ -65,6 +65,13 @@ class Reporting:
             )
         self._check_scoring(session)
         self._check_baseline(session)
+        if getattr(session.config.option, "reruns", None):
+            for contestant, _ in self._arena.contestants:
+                if own := getattr(contestant, "metrics", None):
+                    raise pytest.UsageError(
+                        f"--reruns would ask {contestant.identity.label} again after its own "
+                        f"metrics ({', '.join(own)}) have seen the references: leave one out"
+                    )
 
     def _check_baseline(self, session: pytest.Session) -> None:
         """Read the baseline and see that it is of something that will be run."""

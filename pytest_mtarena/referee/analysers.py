@@ -79,7 +79,7 @@ def find_analyser(path: Path, language: LanguageFacts) -> Path:
             return path / f"{code}{SUFFIX}"
     wanted = " or ".join(f"{code}{SUFFIX}" for code in codes) or "the target language's code"
     there = ", ".join(sorted(each.name for each in path.glob(f"*{SUFFIX}"))[:8]) or "none"
-    raise NoAnalyser(f"{path}: needs an analyser of the language: {wanted}; found: {there}")
+    raise NoAnalyser(f"{path.name}: needs an analyser of the language: {wanted}; found: {there}")
 
 
 def open_analyser(path: Path) -> Analyser:

@@ -45,7 +45,8 @@ PROFILES: Mapping[str, Mapping[str, float]] = {
 """Profile to metric to weight; A where an analyser judges the words, B elsewhere."""
 
 _HUNDREDS = frozenset({"chrf_plus_plus"})
-_FAULTS = frozenset({"code_switching_rate", "hallucination_rate"})
+FAULTS = frozenset({"code_switching_rate", "hallucination_rate"})
+"""Rates of faults: they count as what is left of 1."""
 
 TIERS = ((0.85, "fluent"), (0.70, "deployable"), (0.50, "functional"), (0.30, "emerging"))
 """Lower bound and name; what is below all of them is ``baseline``."""
@@ -107,4 +108,4 @@ def cost_adjusted(value: float, cost_per_entry_usd: float) -> float:
 def _unit(name: str, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     if name in _HUNDREDS:
         return values / 100
-    return 1 - values if name in _FAULTS else values
+    return 1 - values if name in FAULTS else values

@@ -24,6 +24,7 @@ from pytest_mtarena.referee.metrics.base import (
 )
 from pytest_mtarena.referee.metrics.ids import EVERY_ID, IDS, NO_VALUE, NON_FINITE
 
+ATTEMPT_FAILED = "the attempt failed"
 UNDEFINED = "undefined for these entries"
 
 
@@ -62,6 +63,26 @@ def judge(metric: Metric, inputs: Sequence[MetricInput]) -> Judged:
         rows = metric.statistics(inputs)
         return _judged(rows, list(metric.entry(inputs, rows)), [None] * len(inputs))
     return _judge_foreign(metric, inputs)
+
+
+def judge_said(metric: Metric, inputs: Sequence[MetricInput]) -> Judged:
+    """Judge the entries whose attempt did not fail; the others are not even shown."""
+    said = [one for one in inputs if not one.failed]
+    if len(said) == len(inputs):
+        return judge(metric, inputs)
+    found = judge(metric, said) if said else None
+    width = 1 if found is None else found.rows.shape[1]
+    rows = np.full((len(inputs), width), np.nan)
+    values: list[float | None] = [None] * len(inputs)
+    reasons: list[str | None] = [ATTEMPT_FAILED] * len(inputs)
+    evidence: list[Json] = [None] * len(inputs)
+    places = [place for place, one in enumerate(inputs) if not one.failed]
+    for at, place in enumerate(places):
+        assert found is not None
+        rows[place] = found.rows[at]
+        values[place], reasons[place] = found.values[at], found.kept_reason(at)
+        evidence[place] = found.evidence[at] if found.evidence else None
+    return Judged(rows, values, reasons, evidence)
 
 
 def total(metric: Metric, rows: Statistics) -> tuple[float | None, str | None]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from pytest_mtarena.protocols import Calibration, Metric, Report, Statistics, Whole
 from pytest_mtarena.records import Json, Scoring
 from pytest_mtarena.referee.caveats import ALARMS, caveats, count_copies, find_copies
-from pytest_mtarena.referee.composite import ID as COMPOSITE
 from pytest_mtarena.referee.composite import (
+    FAULTS,
     NO_METRIC,
     composite,
     composite_of,
@@ -25,6 +25,7 @@ from pytest_mtarena.referee.composite import (
     tier,
     weights_of,
 )
+from pytest_mtarena.referee.composite import ID as COMPOSITE
 from pytest_mtarena.referee.inputs import (
     UNKNOWN,
     Languages,
@@ -117,6 +118,8 @@ class Panel:
     languages: Languages = UNKNOWN
     composite: bool = True
     """Whether the composite is selected."""
+    own: Collection[str] = ()
+    """Metrics that the contestant brought along."""
 
 
 def make_report(
@@ -149,6 +152,7 @@ def make_report(
             scoring.normalization,
             stored=stored,
             kept=panel.kept,
+            own=panel.own,
             languages=panel.languages,
         )
     availability = {name: panel.unavailable[name] for name in panel.unavailable}
@@ -183,7 +187,10 @@ def make_report(
         caveats=[one.text for one in found_caveats],
         alarms={one.text: one.kind for one in found_caveats if one.kind in ALARMS},
         stored=table.stored,
-        metrics={name: describe(one) for name, one in panel.selected.items()},
+        metrics={
+            name: {**describe(one), **({"owner": "method"} if name in panel.own else {})}
+            for name, one in panel.selected.items()
+        },
         calibration={name: one.model_dump(mode="json") for name, one in panel.calibration.items()},
     )
 
@@ -340,6 +347,9 @@ def _composite(
     availability: dict[str, str],
 ) -> Mapping[str, float]:
     """Put the composite and what hangs on it; return the weights it really has."""
+    if not any(row["status"] == "ok" and not is_blank(row.get("predicted")) for row in counted):
+        # Who says nothing has no fault either: that earns nothing.
+        exact = {name: value for name, value in exact.items() if name not in FAULTS}
     profile, weights = weights_of(exact) if panel.composite else ("", {})
     keys = (COMPOSITE, "composite_coverage", "quality_tier", "cost_adjusted")
     scores.update(dict.fromkeys(keys))

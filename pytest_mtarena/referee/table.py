@@ -41,12 +41,14 @@ def make_table(
     *,
     stored: Sequence[str] = (),
     kept: Collection[str] = (),
+    own: Collection[str] = (),
     languages: Languages = UNKNOWN,
 ) -> Table:
     """Return the statistics of counted rows: those given, else computed again from the texts.
 
     ``places`` are the places of the rows in ``given``. A row without the statistics of a string
-    metric is computed again. Of the metrics in ``kept`` the rows hold the statistics.
+    metric is computed again. Of the metrics in ``kept`` the rows hold the statistics; those in
+    ``own`` are not shown failed attempts.
     """
     # numpy is a tenth of a second at the start, which a run without metrics does without.
     import numpy as np
@@ -75,6 +77,10 @@ def make_table(
     for name in kept:
         held = {i: one for i, row in enumerate(rows) if (one := _held(row, name)) is not None}
         statistics[name] = _filled(len(rows), held)
+    failed = [i for i in todo if rows[i]["status"] != "ok"] if own else []
+    for name in own if failed else ():
+        if name in texts:
+            statistics[name][failed] = np.nan
     faults: dict[str, str] = {}
     for name in whole:
         metric = metrics[name]

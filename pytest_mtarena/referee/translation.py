@@ -108,8 +108,12 @@ class TranslationReferee:
         kept_signatures: Mapping[str, str] = MappingProxyType({}),
         reasons: Mapping[str, Json] = MappingProxyType({}),
         composite: bool = True,
+        own: Collection[str] = (),
     ) -> None:
-        """``gold`` gives the suite's references to calibrate on, ``calibration`` a stored one;
+        """``own`` are the metrics of the contestant itself. They see references, so they are not
+        shown an entry that it may be asked for again: one whose attempt failed.
+
+        ``gold`` gives the suite's references to calibrate on, ``calibration`` a stored one;
         without both, the rows that are scored are what is calibrated on.
 
         ``kept`` are the metrics whose statistics are taken from the rows, ``kept_signatures``
@@ -126,6 +130,7 @@ class TranslationReferee:
         self._kept_signatures = kept_signatures
         self._reasons = reasons
         self._composite = composite
+        self._own = frozenset(own)
         self._fitted: Fitted | None = None
 
     def prepare(self) -> None:
@@ -219,6 +224,7 @@ class TranslationReferee:
                 {name: str(self._reasons[name]) for name in self._kept if name in self._reasons},
                 self.languages,
                 self._composite,
+                self._own,
             )
         return make_report(rows, statistics, panel, self.scoring, self.tokenization)
 
@@ -343,7 +349,7 @@ class TranslationReferee:
         metrics = self._judging(rows)
         form = self.scoring.normalization
         for start in range(0, len(rows), _CHUNK):
-            chunk = rows[start : start + _CHUNK]
+            chunk = [self._with_terms(row) for row in rows[start : start + _CHUNK]]
             inputs = [
                 row_input(row, form, self.languages) if is_counted(row) else None for row in chunk
             ]
@@ -358,12 +364,27 @@ class TranslationReferee:
                 cut_off = [] if one is None else was_cut(one, self.metrics)
                 yield {**bare, **fields, "cut": cut_off}, grade.statistics
 
+    def _with_terms(self, row: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return a stored row with the terms of today's glossary, if there is one."""
+        glossary = self.scoring.resources.glossary
+        if glossary is None or not _TERMS & set(self.metrics) or not is_counted(row):
+            return row
+        from pytest_mtarena.referee.metrics.terminology import terms_for_row
+
+        terms = terms_for_row(row_input(row, self.scoring.normalization), glossary)
+        if terms is None:
+            return row
+        return {**row, "fields": {**(row.get("fields") or {}), "glossary": terms}}
+
     def _grades(self, metrics: Mapping[str, Metric], inputs: Sequence[MetricInput]) -> list[Grade]:
         """Return what the metrics say of entries, without words."""
-        from pytest_mtarena.referee.judging import judge
+        from pytest_mtarena.referee.judging import judge, judge_said
         from pytest_mtarena.referee.metrics.base import present
 
-        judged = {name: judge(metric, inputs) for name, metric in metrics.items()}
+        judged = {
+            name: judge_said(metric, inputs) if name in self._own else judge(metric, inputs)
+            for name, metric in metrics.items()
+        }
         known = {name: present(one.rows).tolist() for name, one in judged.items()}
         rows = {name: one.rows.tolist() for name, one in judged.items()}
         telling = {name: one.evidence for name, one in judged.items() if any(one.evidence)}
@@ -499,6 +520,7 @@ class TranslationKind:
             languages=languages,
             gold=lambda: gold_of_cases(cases, form, languages),
             composite=_has_composite(scoring),
+            own=metrics,
         )
 
     def referee_for_card(self, card: Mapping[str, Json]) -> Referee:
@@ -546,6 +568,7 @@ class TranslationKind:
             },
             reasons=card.get("metric_availability") or {},
             composite=_has_composite(scoring),
+            own=_owned(card),
         )
 
     def referee_for_rows(
@@ -693,6 +716,12 @@ def _pairs(row: Mapping[str, Json], key: str, names: Collection[str]) -> Iterato
 def _selected(metrics: Mapping[str, Metric], scoring: Scoring) -> dict[str, Metric]:
     wanted = scoring.metrics
     return {name: one for name, one in metrics.items() if wanted is None or name in wanted}
+
+
+def _owned(card: Mapping[str, Json]) -> list[str]:
+    """Return the metrics of a card that its method brought along."""
+    about = card.get("metrics") or {}
+    return [name for name, one in about.items() if (one or {}).get("owner") == "method"]
 
 
 def _has_composite(scoring: Scoring) -> bool:

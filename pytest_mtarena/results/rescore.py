@@ -262,8 +262,13 @@ def rescore(
             "rescored_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         },
     }
+    given = card["results"]
+    if "glossary" in source.card["config"]["scoring"].get("resource_facts", {}) and (
+        changes.resources.glossary is not None
+    ):
+        given = [_without_glossary(row) for row in given]  # those terms were of another file
     with _telling(source.where):
-        rows, statistics = _judged(referee, card["results"])
+        rows, statistics = _judged(referee, given)
         report = referee.score(rows, statistics)
         lost = sorted(
             {name for row in card["results"] for name in row.get("plugin_metrics") or ()}
@@ -338,6 +343,14 @@ def _referee(source: Source, registry: Registry, scoring: Scoring, changes: Chan
             f"{error}; name others, or {ALL}, with --metrics"
         ) from error
     return referee
+
+
+def _without_glossary(row: Mapping[str, Json]) -> Mapping[str, Json]:
+    fields = {key: value for key, value in (row.get("fields") or {}).items() if key != "glossary"}
+    return {
+        **{key: row[key] for key in row if key != "fields"},
+        **({"fields": fields} if fields else {}),
+    }
 
 
 def _judged(

@@ -263,3 +263,56 @@ def test_entries_that_stand_in_the_glossary_are_a_warning(arena, corpus, good, p
     leak = "-Wdefault::pytest_mtarena.LeakWarning"
     result = arena("tiny.json", f"--mt-method={good}", "--mt-glossary=terms.json", leak)
     assert "LeakWarning: mine × tiny: 1 entry stands whole in the glossary: e2" in result.text
+
+
+CHEAT = """
+SEEN = {}
+
+class Method:
+    tried = set()
+
+    def translate(self, entries, config):
+        from . import own
+        return [
+            {"id": e["id"], "predicted": own.SEEN[e["id"]]} if e["id"] in own.SEEN
+            else {"id": e["id"], "error": "not yet"}
+            for e in entries
+        ]
+"""
+
+SPY = """
+from pytest_mtarena import Finding, PooledMetric
+
+SEEN = {}
+
+class Spy(PooledMetric):
+    def __init__(self):
+        super().__init__("spy", "spy")
+
+    def find(self, one):
+        SEEN[one.id] = one.references[0]
+        return Finding((1.0, 1.0), 1.0)
+"""
+
+
+def test_a_methods_own_metric_is_no_way_to_the_references(arena, corpus, method, pytester):
+    path = method(CHEAT, metric_plugins=[{"entry_point": "own:Spy"}])
+    (path / "own.py").write_text(SPY, encoding="utf-8")
+    arguments = (str(corpus(4)), f"--mt-method={path}")
+    refused = arena(*arguments, "--reruns=1")
+    assert refused.code == 4
+    assert "--reruns would ask mine again after its own metrics (spy)" in refused.text
+    first = arena(*arguments)
+    assert first.code == 1
+    assert first.card["scores"]["errors"] == 4
+    assert first.card["scores"]["spy"] is None
+    assert first.card["metrics"]["spy"]["owner"] == "method"
+    assert all(row["metric_reasons"]["spy"] == "the attempt failed" for row in first.rows)
+    assert verify(first.card) == []
+
+
+def test_who_says_nothing_earns_nothing_for_lack_of_faults(arena, corpus, method):
+    silent = COPYING.replace('e["source"]', '""')
+    card = arena(str(corpus(4)), f"--mt-method={method(silent)}").card
+    assert card["scores"]["composite"] == 0
+    assert "hallucination_rate" not in card["scores"]["composite_coverage"]["weights"]

@@ -127,7 +127,7 @@ class EquivalentMatch(PooledMetric):
         """Return the verdict on one entry and the classes of difference that were forgiven."""
         variants, rules, problem = _declared(one.fields)
         if problem is not None:
-            return nothing(problem)
+            return Finding(None, None, problem, is_fault=True)
         if not variants and not rules:
             return nothing(NO_VARIANTS)
         verdict, classes = _verdict(one, variants, rules)

@@ -179,6 +179,26 @@ def test_what_does_not_fit_beside_others_waits_and_is_judged_again():
     assert budget.budget.report()["calls_refused"] == 1
 
 
+def test_room_that_was_given_to_a_call_just_called_off_is_free_again():
+    provider = Provider({"a": 6, "b": 6}, {"a": 0, "b": 6}, dict.fromkeys("ab", "ok"))
+    budget = chat(provider, 10 * UNIT)
+
+    async def main() -> None:
+        first, second = [asyncio.create_task(budget.ask(request(name))) for name in "ab"]
+        await turns()
+        provider.waiting["a"].set_result(None)
+        while not budget.budget.spent_usd and provider.waiting:
+            await asyncio.sleep(0)
+        assert budget.budget.held_usd == pytest.approx(6 * UNIT), "b has its room"
+        second.cancel()
+        await asyncio.gather(first, second, return_exceptions=True)
+        assert second.cancelled()
+
+    asyncio.run(main())
+    assert provider.sent == ["a"]
+    assert budget.budget.held_usd == 0
+
+
 def test_small_calls_do_not_overtake_a_dear_one():
     provider = Provider(
         {"a": 6, "dear": 9, "small": 1},

@@ -380,11 +380,11 @@ class Echo:
     facts = {"provider": "echo"}
     async def ask(self, request):
         text = request.messages[0].content
-        return ChatReply(text=text * 400, finish="stop")
+        return ChatReply(text=text * 20000, finish="stop")
     async def aclose(self):
         pass
 
-directory, seed = Path(sys.argv[1]), int(sys.argv[2])
+directory, seed, damage = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "True"
 draw = random.Random(seed)
 chat = CachingChat(Echo(), directory, parser_version="1")
 
@@ -392,13 +392,13 @@ def request(n):
     return ChatRequest(model="m", messages=(Message(role="user", content=f"text {n} "),))
 
 async def main():
-    for turn in range(300):
+    for turn in range(200):
         n = draw.randrange(12)
         reply = await chat.ask(request(n))
-        assert reply.text == f"text {n} " * 400, reply.text[:40]
-        if draw.random() < 0.1:
-            prune_cache(directory, max_bytes=draw.choice([0, 20_000]))
-        if draw.random() < 0.1:
+        assert reply.text == f"text {n} " * 20000, reply.text[:40]
+        if draw.random() < 0.3:
+            prune_cache(directory, max_bytes=draw.choice([0, 1_000_000]))
+        if damage and draw.random() < 0.1:
             try:
                 chat._path(chat.key(request(n))).write_bytes(b"{broken")
             except FileNotFoundError:
@@ -409,14 +409,18 @@ print(chat.counts())
 """
 
 
-def test_processes_that_share_a_directory_never_see_a_wrong_reply(tmp_path):
+@pytest.mark.parametrize("damage", [True, False])
+def test_processes_that_share_a_directory_never_see_a_wrong_reply(tmp_path, damage):
     command = [sys.executable, "-W", "error", "-c", WORKER, str(tmp_path)]
     started = [
-        subprocess.Popen([*command, str(seed)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        subprocess.Popen(
+            [*command, str(seed), str(damage)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         for seed in range(4)
     ]
     for process in started:
         output, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors.decode()
         assert b"'write_errors': 0" in output
+        assert damage or b"'damaged': 0" in output, "a file was seen before it was whole"
     assert not list(tmp_path.rglob("*.tmp"))

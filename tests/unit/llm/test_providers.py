@@ -697,9 +697,9 @@ def test_gemini_without_streaming(as_list: bool) -> None:
 # Faults
 
 KEYS = (
-    ["error", "message", "code", "type", "metadata", "details", "choices", "delta", "content"]
-    + ["usage", "tool_calls", "function", "index", "id", "model", "candidates", "parts"]
-    + ["content_block", "finishReason"]
+    *("error", "message", "code", "type", "metadata", "details", "choices", "delta", "content"),
+    *("usage", "tool_calls", "function", "index", "id", "model", "candidates", "parts"),
+    *("content_block", "finishReason"),
 )
 
 
