@@ -169,7 +169,8 @@ class Failure(Record):
     status: Literal["error", "timeout", "crashed"] = "error"
     kind: str
     """A stable word for machines: ``exception``, ``timeout``, ``contract``, ``missing_result``,
-    ``duplicate_result``, ``reported``, ``hook``, ``crashed``, ``not_sent``."""
+    ``duplicate_result``, ``reported``, ``hook``, ``crashed``, ``not_sent``; of a language model
+    ``parse_error``, ``truncated``, ``blocked``, ``api_error``."""
     message: str
     """One line for people."""
     traceback: str | None = None

@@ -90,6 +90,15 @@ class ModelContestant:
         """Return the system prompt of a run, for its card and for a dry run."""
         return self._prompt.system(config)
 
+    def run_facts(self, config: RunConfig) -> dict[str, Json]:
+        """Return what the card of a run says of how the model was asked."""
+        prompt = self.system_prompt(config)
+        return {
+            "condition": "coached" if self._prompt.coaching else prompt.name,
+            "system_prompt": prompt.text,
+            "api_provider": self._chat.facts.get("provider"),
+        }
+
     def request_for(self, entries: Sequence[Entry], config: RunConfig) -> ChatRequest:
         """Return the request that a batch is sent as first, for an estimate of its cost."""
         return self._request(_sources(entries), entries, config)[0]

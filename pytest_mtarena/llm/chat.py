@@ -116,7 +116,7 @@ class ChatError(Exception):
 
 @runtime_checkable
 class Chat(Protocol):
-    """Something that answers requests: a provider, a cache before it, a budget before that."""
+    """Something that answers requests: a provider, a budget before it, a cache before that."""
 
     @property
     def facts(self) -> Mapping[str, Json]:

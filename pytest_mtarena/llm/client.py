@@ -9,6 +9,7 @@ import os
 import random as random_module
 import ssl
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
@@ -40,6 +41,8 @@ _ERROR_BYTES = 65536
 _SHOWN = 300
 _CONNECT_SECONDS = 30.0
 _DRAIN_SECONDS = 0.2
+_STALE_SECONDS = 0.5
+_STALE_TRIES = 32
 _USER_AGENT = "pytest-mtarena"
 
 
@@ -105,13 +108,12 @@ class ProviderChat:
 
     @property
     def facts(self) -> Mapping[str, Json]:
-        """Provider, digest of the endpoint (its name may be private), parser version, stream."""
+        """Provider, digest of the endpoint (its name may be private), parser version."""
         digest = hashlib.sha256(self._base_url.encode("utf-8")).hexdigest()[:16]
         return {
             "provider": self._provider.name,
             "endpoint": digest,
             "parser": PARSER_VERSION,
-            "stream": self._stream,
         }
 
     async def ask(self, request: ChatRequest) -> ChatReply:
@@ -148,6 +150,7 @@ class ProviderChat:
                 connector=aiohttp.TCPConnector(limit=0),
                 timeout=self._timeout,
                 cookie_jar=aiohttp.DummyCookieJar(),
+                trace_configs=[_tracing()],
             )
         return self._session
 
@@ -167,17 +170,36 @@ class ProviderChat:
             raise self._failed("connection", _reason(error)) from None
 
     async def _exchange(self, request: ChatRequest) -> ChatReply:
+        """Send a request; again at once when it met a kept connection that was closed meanwhile.
+
+        Servers close idle connections without a word, so that is no failure of the provider: a
+        request that got there would have taken longer to fail.
+        """
+        for _ in range(_STALE_TRIES):
+            started = self._clock.monotonic()
+            connection = {"reused": False}
+            try:
+                return await self._post(request, started, connection)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                late = self._clock.monotonic() - started > _STALE_SECONDS
+                if late or not connection["reused"]:
+                    raise
+        raise self._failed("connection", "each kept connection was closed")
+
+    async def _post(
+        self, request: ChatRequest, started: float, connection: dict[str, bool]
+    ) -> ChatReply:
         url = self._provider.url(self._base_url, request.model, stream=self._stream)
-        body = _encoded(self._provider.body(request, stream=self._stream))
-        started = self._clock.monotonic()
         async with self._opened().post(
             url,
-            data=body,
+            data=_encoded(self._provider.body(request, stream=self._stream)),
             headers=self._headers(),
             proxy=_proxy(url),
             # A redirect could carry the key to another host.
             allow_redirects=False,
+            trace_request_ctx=connection,
         ) as response:
+            connection["reused"] = False  # From here on a failure is one of the reply.
             if response.status >= 300:
                 return await self._refused(response)
             return await self._answered(response, self._provider.reading(request), started)
@@ -348,6 +370,17 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
     except UnicodeEncodeError:
         # Half of a letter in a source text: only as an escape can it be sent.
         return json.dumps(body, allow_nan=False).encode("ascii")
+
+
+def _tracing() -> aiohttp.TraceConfig:
+    """Return what notes in a request's context that it got a kept connection."""
+
+    async def reused(_session: object, context: SimpleNamespace, _params: object) -> None:
+        context.trace_request_ctx["reused"] = True
+
+    tracing = aiohttp.TraceConfig()
+    tracing.on_connection_reuseconn.append(reused)
+    return tracing
 
 
 def _proxy(url: str) -> str | None:

@@ -372,6 +372,7 @@ class _Packaged:
     def __init__(self, provider: Provider, model: ModelInfo) -> None:
         self._provider = provider
         self._model = model
+        self._prices: ModelPrice | None = None
 
     def usd(self, prompt: int, cached: int, completion: int, reasoning: int) -> Decimal:
         from genai_prices import Usage as Tokens
@@ -387,25 +388,29 @@ class _Packaged:
     def most(self, prompt: int, completion: int) -> Decimal:
         from genai_prices import Usage as Tokens
 
-        cases = [
-            {},
-            {"output_reasoning_tokens": completion},
-            {"cache_write_tokens": prompt},
-            {"cache_write_tokens": prompt, "output_reasoning_tokens": completion},
+        prices = self.prices()
+        writes = [0] if prices.cache_write_mtok is None else [0, prompt]
+        reasons = [0] if prices.output_reasoning_mtok is None else [0, completion]
+        usages = [
+            Tokens(
+                input_tokens=prompt,
+                cache_write_tokens=written,
+                output_tokens=completion,
+                output_reasoning_tokens=reasoned,
+            )
+            for written in writes
+            for reasoned in reasons
         ]
-        return max(
-            self._model.calc_price(
-                Tokens(input_tokens=prompt, output_tokens=completion, **case), self._provider
-            ).total_price
-            for case in cases
-        )
+        return max(self._model.calc_price(one, self._provider).total_price for one in usages)
 
     def prices(self) -> ModelPrice:
         """Return the prices that hold now."""
-        from genai_prices import Usage as Tokens
+        if self._prices is None:
+            from genai_prices import Usage as Tokens
 
-        nothing = Tokens(input_tokens=0, output_tokens=0)
-        return self._model.calc_price(nothing, self._provider).model_price
+            nothing = Tokens(input_tokens=0, output_tokens=0)
+            self._prices = self._model.calc_price(nothing, self._provider).model_price
+        return self._prices
 
 
 def _packaged(provider: str, model: str, base_url: str | None) -> tuple[Price, str] | str:

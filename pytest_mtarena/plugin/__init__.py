@@ -66,14 +66,15 @@ def mt_grade(mt_entry: SuiteEntry, request: pytest.FixtureRequest) -> Grade:
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
     """Activate the plugin when a contestant is named; tell what is missing when it is not."""
     option = config.option
-    if option.mt_method and not option.help and not option.version:
+    named = option.mt_method or option.mt_model
+    if named and not option.help and not option.version:
         from pytest_mtarena.plugin.session import activate
 
         activate(config)
-    elif not option.mt_method:
+    elif not named:
         for each in OPTIONS:
             if getattr(option, each.dest) != each.keywords["default"]:
                 raise pytest.UsageError(
-                    f"{each.pytest_flag} needs a contestant: name it with --mt-method"
+                    f"{each.pytest_flag} needs a contestant: --mt-method or --mt-model"
                 )
     return (yield)

@@ -94,7 +94,12 @@ class Arena:
     """All that a session is about, independent of which process asks."""
 
     def __init__(
-        self, config: pytest.Config, settings: Settings, registry: Registry, share: int
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        registry: Registry,
+        share: int,
+        workers: int = 1,
     ) -> None:
         self.config = config
         self.settings = settings
@@ -105,7 +110,7 @@ class Arena:
         self._for_fixtures: list[Path] | None = None
         self._suites: dict[str, tuple[Kind, Suite] | None] = {}
         self._runs_of: dict[str, list[Run]] = {}
-        self.contestants = load_contestants(settings, registry)
+        self.contestants = load_contestants(settings, registry, workers)
         # A misspelt name of a hook or a metric is told before anything is read or sent.
         registry.post_translation(settings.hooks)
         registry.metrics()
@@ -261,7 +266,7 @@ def item_name(run: Run, case: Case, several: bool) -> str:
 
 
 def load_contestants(
-    settings: Settings, registry: Registry
+    settings: Settings, registry: Registry, workers: int = 1
 ) -> list[tuple[Contestant, Path | None]]:
     """Load every contestant that was asked for, with its directory if it has one."""
     from pytest_mtarena.contestants.hooks import HookedContestant
@@ -291,6 +296,11 @@ def load_contestants(
         if hooks:
             contestant = HookedContestant(contestant, hooks)
         loaded.append((contestant, directory.resolve() if value not in named else None))
+    if settings.model.models:
+        from pytest_mtarena.plugin.models import load_models
+
+        models = load_models(settings, workers)
+        loaded += [(HookedContestant(one, hooks) if hooks else one, None) for one in models]
     if settings.method_card is not None:
         _replace_card(loaded, settings.method_card)
     _label(loaded)
@@ -320,7 +330,7 @@ def _label(loaded: list[tuple[Contestant, Path | None]]) -> None:
         identity = contestant.identity
         label = f"{name}@{identity.content_sha256[:8]}" if names.count(name) > 1 else name
         if label in taken:
-            raise UsageError(f"--mt-method: {identity.slug} is given twice")
+            raise UsageError(f"{identity.slug} is given twice")
         taken.add(label)
         contestant.identity = identity.model_copy(update={"label": label})
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import time
 import traceback
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -262,7 +263,13 @@ class Controller:
             trouble += payload.get("faults", ())
         complete = len(rows) == len(selected)
         report = run.referee.score(rows, statistics)
-        facts = self._facts(run, selected, complete, trouble)
+        served = Counter(
+            model for row in rows if (model := (row.get("metadata") or {}).get("served_model"))
+        )
+        if len(served) > 1:
+            trouble.append(f"several models answered: {', '.join(sorted(served))}")
+        model = max(served, key=served.__getitem__, default=None)
+        facts = self._facts(run, selected, complete, trouble, model)
         # Rows come in the order of their places, which is that of the card.
         provenance = self._provenance(run)
         card = assemble(
@@ -306,9 +313,11 @@ class Controller:
         selected: Sequence[Slot],
         complete: bool,
         notes: Sequence[str],
+        served: str | None = None,
     ) -> RunFacts:
         settings = self.arena.settings
         every = self.all_selected
+        told = _told_by(run)
         return RunFacts(
             identity=run.contestant.identity,
             kind=run.suite.kind,
@@ -332,7 +341,17 @@ class Controller:
             peak_in_flight=self.peaks.get(run.contestant.identity.label),
             worker_count=self._workers,
             notes=tuple(notes),
+            model_id=served,
+            **told,
         )
+
+
+def _told_by(run: Run) -> dict[str, Any]:
+    """Return what a contestant says of how it was asked: prompt, condition, provider."""
+    inner: Any = run.contestant
+    while inner is not None and not hasattr(inner, "run_facts"):
+        inner = getattr(inner, "contestant", None)
+    return {} if inner is None else dict(inner.run_facts(run.config))
 
 
 def _worked(line: str) -> float:

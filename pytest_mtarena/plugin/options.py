@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DEFAULT_OUTPUT_DIR = "eval/logs/harness"
+DEFAULT_CACHE_DIR = "eval/cache/harness"
 DEFAULT_SUITES = "suites/translation"
 
 
@@ -32,6 +33,14 @@ def parse_seconds(text: str) -> float:
     value = _number(text)
     if value is None or value <= 0:
         raise argparse.ArgumentTypeError(f"takes a number of seconds above 0, not {text!r}")
+    return value
+
+
+def parse_money(text: str) -> float:
+    """Parse a positive amount of US dollars."""
+    value = _number(text)
+    if value is None or value <= 0:
+        raise argparse.ArgumentTypeError(f"takes an amount of US dollars above 0, not {text!r}")
     return value
 
 
@@ -160,6 +169,59 @@ OPTIONS: tuple[Option, ...] = (
         "KEY=VALUE",
         parse_assignment,
         repeat=True,
+    ),
+    Option(
+        "model",
+        "language models to evaluate: aliases, the provider's names or VENDOR/NAME; each is a "
+        "contestant",
+        "contestant",
+        "NAME,...",
+        repeat=True,
+        run=("-m", "--model"),
+    ),
+    Option(
+        "provider",
+        "who serves the models: openrouter, openai, anthropic, gemini",
+        "contestant",
+        "NAME",
+        default="openrouter",
+    ),
+    Option(
+        "base-url",
+        "an OpenAI-compatible endpoint in place of the provider's own",
+        "contestant",
+        "URL",
+    ),
+    Option("prompt", "the prompt: naive, custom", "contestant", "NAME", run=("-p", "--prompt")),
+    Option("coaching-file", "a text that becomes the system prompt", "contestant", "PATH"),
+    Option("coaching", "the same, given here", "contestant", "TEXT"),
+    Option(
+        "structured",
+        "ask for JSON with a schema instead of numbered lines",
+        "contestant",
+        flag=True,
+    ),
+    Option(
+        "max-cost",
+        "US dollars that the session may cost at most; nothing is sent that could go beyond",
+        "contestant",
+        "USD",
+        parse_money,
+    ),
+    Option(
+        "allow-unknown-cost",
+        "with --max-cost, send also what has no known price",
+        "contestant",
+        flag=True,
+    ),
+    Option("prices", "prices of models, JSON, before those that are known", "contestant", "PATH"),
+    Option("no-cache", "ask models again for what they have answered", "contestant", flag=True),
+    Option(
+        "cache-dir",
+        "where answers of models are kept",
+        "contestant",
+        "DIR",
+        default=DEFAULT_CACHE_DIR,
     ),
     Option(
         "method-card",

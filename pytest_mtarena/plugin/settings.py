@@ -14,10 +14,29 @@ from pytest_mtarena.referee.resources import read_resources, resource_facts
 
 
 @dataclass(frozen=True)
+class ModelSettings:
+    """The models of a session and how they are asked. Paths are absolute."""
+
+    models: tuple[str, ...]
+    provider: str
+    base_url: str | None
+    prompt: str | None
+    coaching_file: Path | None
+    coaching: str | None
+    keyed: bool
+    max_cost: float | None
+    allow_unknown_cost: bool
+    prices: Path | None
+    cache_dir: Path | None
+    """None: nothing is kept."""
+
+
+@dataclass(frozen=True)
 class Settings:
     """The options of a session. Paths are absolute."""
 
     methods: tuple[str, ...]
+    model: ModelSettings
     method_args: dict[str, str]
     method_card: Path | None
     hooks: tuple[str, ...]
@@ -77,6 +96,7 @@ def read_settings(option: Any, base: Path) -> Settings:
         raise UsageError(f"--mt-resume: no such journal: {resume}")
     return Settings(
         methods=tuple(option.mt_method or ()),
+        model=_model(option, base, path),
         method_args=args,
         method_card=path(option.mt_method_card),
         hooks=option.mt_hooks,
@@ -120,6 +140,33 @@ def read_settings(option: Any, base: Path) -> Settings:
         primary=option.mt_primary,
         output_dir=Path(base, option.mt_output_dir),
         run_name=option.mt_name,
+    )
+
+
+def _model(option: Any, base: Path, path: Callable[[str | None], Path | None]) -> ModelSettings:
+    """Return what was asked for about models."""
+    if option.mt_coaching is not None and option.mt_coaching_file is not None:
+        raise UsageError("--mt-coaching and --mt-coaching-file both are the prompt: give one")
+    for name in ("coaching_file", "prices"):
+        file = path(getattr(option, f"mt_{name}"))
+        if file is not None and not file.is_file():
+            raise UsageError(f"--mt-{name.replace('_', '-')}: no such file: {file}")
+    if option.mt_allow_unknown_cost and option.mt_max_cost is None:
+        raise UsageError(
+            "--mt-allow-unknown-cost needs --mt-max-cost, which refuses such models"
+        )
+    return ModelSettings(
+        models=tuple(option.mt_model or ()),
+        provider=option.mt_provider,
+        base_url=option.mt_base_url,
+        prompt=option.mt_prompt,
+        coaching_file=path(option.mt_coaching_file),
+        coaching=option.mt_coaching,
+        keyed=option.mt_structured,
+        max_cost=option.mt_max_cost,
+        allow_unknown_cost=option.mt_allow_unknown_cost,
+        prices=path(option.mt_prices),
+        cache_dir=None if option.mt_no_cache else Path(base, option.mt_cache_dir),
     )
 
 

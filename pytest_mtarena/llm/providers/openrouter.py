@@ -18,13 +18,5 @@ class OpenRouter(Compatible):
         return {**super().headers(key), "X-Title": "pytest-mtarena"}
 
     def body(self, request: ChatRequest, *, stream: bool) -> dict[str, Json]:
-        """Return the body; cost is asked for.
-
-        A schema is only of use if the host that gets the request knows it, so others are not to
-        be chosen then.
-        """
-        body = super().body(request, stream=stream)
-        body["usage"] = {"include": True}
-        if request.reply_schema is not None:
-            body["provider"] = {"require_parameters": True}
-        return body
+        """Return the body; cost is asked for."""
+        return {**super().body(request, stream=stream), "usage": {"include": True}}

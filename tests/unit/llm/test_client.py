@@ -198,6 +198,39 @@ def test_connections_are_used_again() -> None:
     assert run(go()) == 1
 
 
+def test_kept_connections_that_died_cost_no_try() -> None:
+    """A server that answers once on each connection and hangs up when asked again."""
+    body = json.dumps({"choices": [{"message": {"content": "ola"}, "finish_reason": "stop"}]})
+    reply = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+
+    async def go() -> tuple[list[int], int]:
+        connections = 0
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal connections
+            connections += 1
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().split(b"content-length:")[1].split()[0])
+            await reader.readexactly(length)
+            await asyncio.sleep(0.01)
+            writer.write(f"{reply}\r\n\r\n{body}".encode())
+            await reader.read(1)
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        host, port = server.sockets[0].getsockname()[:2]
+        chat = ProviderChat(
+            "compatible", base_url=f"http://{host}:{port}/v1", environ={}, retry=Retry(tries=1)
+        )
+        replies = await asyncio.gather(*(chat.ask(ASK) for _ in range(8)))
+        replies += [await chat.ask(ASK), await chat.ask(ASK)]
+        await chat.aclose()
+        server.close()
+        return [reply.tries for reply in replies], connections
+
+    assert run(go()) == ([1] * 10, 10)
+
+
 def test_a_chat_can_be_used_after_closing() -> None:
     async def go() -> str:
         async with Loopback(good()) as server:

@@ -159,7 +159,7 @@ def test_openrouter() -> None:
     assert reply.usage == Usage(prompt_tokens=10, completion_tokens=5, cost_usd=0.00042)
     assert seen.body["model"] == "openai/gpt-x"
     assert seen.body["usage"] == {"include": True}
-    assert seen.body["provider"] == {"require_parameters": True}
+    assert seen.body["response_format"]["json_schema"]["schema"] == SCHEMA
 
 
 @pytest.mark.parametrize(

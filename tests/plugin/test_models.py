@@ -1,0 +1,255 @@
+"""Language models as contestants, against a server on this machine."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from pytest_mtarena.results.verify import verify
+
+KEY = "sk-very-secret-1234567890"
+PRICES = {"tiny-model": {"input": 0, "output": 100}}
+
+
+class Server:
+    """An OpenAI-compatible endpoint that translates ``word number N``."""
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.at_once = self.peak = 0
+        self.delay = 0.0
+        self.fail: set[int] = set()
+        """Numbers of requests that get a 429 (from 0)."""
+        self.lock = threading.Lock()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with outer.lock:
+                    number = len(outer.requests)
+                    outer.requests.append({**body, "auth": self.headers.get("Authorization")})
+                    outer.at_once += 1
+                    outer.peak = max(outer.peak, outer.at_once)
+                time.sleep(outer.delay)
+                try:
+                    outer.answer(self, body, number)
+                finally:
+                    with outer.lock:
+                        outer.at_once -= 1
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def answer(self, handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+        """Stream an answer in the OpenAI form."""
+        if number in self.fail:
+            self._send(handler, 429, b'{"error": {"message": "slow down"}}', "application/json")
+            return
+        text = translated(body)
+        pieces = [text[i : i + 7] for i in range(0, len(text), 7)]
+        events = [
+            {"model": "tiny-model-0611", "choices": [{"index": 0, "delta": {"content": piece}}]}
+            for piece in pieces
+        ]
+        events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        events.append(
+            {"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": len(pieces)}}
+        )
+        stream = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+        self._send(handler, 200, f"{stream}data: [DONE]\n\n".encode(), "text/event-stream")
+
+    def _send(self, handler: BaseHTTPRequestHandler, status: int, body: bytes, kind: str) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Type", kind)
+        handler.send_header("Content-Length", str(len(body)))
+        if status == 429:
+            handler.send_header("Retry-After", "0")
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def translated(body: dict[str, Any]) -> str:
+    """Translate the last message: numbered lines, a JSON object, or one text."""
+    asked = body["messages"][-1]["content"]
+    asked = asked if isinstance(asked, str) else "".join(part["text"] for part in asked)
+    if "response_format" in body:
+        [found] = re.findall(r"\{.*\}", asked, re.DOTALL)[-1:]
+        return json.dumps({key: say(text) for key, text in json.loads(found).items()})
+    lines = re.findall(r"^(\d+)\. (.*)$", asked, re.MULTILINE)
+    if lines:
+        return "\n".join(f"{number}. {say(text)}" for number, text in lines)
+    [only] = re.findall(r"word number \d+", asked)
+    return say(only)
+
+
+def say(text: str) -> str:
+    return text.replace("word number", "palavra número")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    running = Server()
+    yield running
+    running.close()
+
+
+def asked(server: Server, *more: str) -> list[str]:
+    return ["--mt-provider=openai", f"--mt-base-url={server.url}", *more]
+
+
+def test_a_model_translates_a_suite_and_the_card_says_how(arena, corpus, server, mode):
+    result = arena(
+        str(corpus(9)), "--mt-model=tiny-model", "--mt-batch-size=4", *asked(server), *mode
+    )
+    assert result.code == 0, result.text
+    card = result.card
+    assert card["scores"]["chrf_plus_plus"] == 100
+    assert card["model_slug"] == "openai/tiny-model"
+    assert card["model_id"] == "tiny-model-0611"
+    assert card["condition"] == "naive"
+    assert card["config"]["api_provider"] == "openai"
+    assert "English into Portuguese" in card["system_prompt_used"]
+    assert card["totals"]["prompt_tokens"] == 300
+    assert card["totals"]["total_cost_usd"] == 0, "a loopback endpoint is free"
+    assert len(server.requests) == 3
+    assert all(request["temperature"] == 0 for request in server.requests)
+    written = json.dumps(card) + result.text
+    assert KEY not in written
+    assert "127.0.0.1" not in json.dumps(card)
+    assert verify(card) == []
+
+
+def test_a_second_run_makes_no_call(arena, corpus, server):
+    arguments = (str(corpus(6)), "--mt-model=tiny-model", "--mt-batch-size=3", *asked(server))
+    first = arena(*arguments).card
+    assert len(server.requests) == 2
+    second = arena(*arguments).card
+    assert len(server.requests) == 2
+    assert [row["predicted"] for row in second["results"]] == [
+        row["predicted"] for row in first["results"]
+    ]
+    assert all(row["metadata"]["cached_calls"] == 1 for row in second["results"])
+    assert second["scores"]["chrf_plus_plus"] == first["scores"]["chrf_plus_plus"]
+    arena(*arguments, "--mt-no-cache")
+    assert len(server.requests) == 4
+
+
+def test_batches_are_concurrent_and_a_busy_server_loses_nothing(arena, corpus, server):
+    server.delay, server.fail = 0.15, {0, 3, 5}
+    result = arena(
+        str(corpus(40)), "--mt-model=tiny-model", "--mt-batch-size=5", "--mt-concurrency=4",
+        *asked(server),
+    )  # fmt: skip
+    assert result.code == 0, result.text
+    assert server.peak == 4
+    assert result.card["scores"]["exact_matches"] == 40
+    assert len(server.requests) == 8 + 3
+
+
+def test_structured_answers_and_coaching(arena, corpus, server, pytester):
+    (pytester.path / "coach.txt").write_text("Be formal.\n", encoding="utf-8")
+    result = arena(
+        str(corpus(5)), "--mt-model=tiny-model", "--mt-structured",
+        "--mt-coaching-file=coach.txt", *asked(server),
+    )  # fmt: skip
+    assert result.code == 0, result.text
+    [request] = server.requests
+    assert request["response_format"]["type"] == "json_schema"
+    assert result.card["condition"] == "coached"
+    assert "Be formal." in result.card["system_prompt_used"]
+    assert result.card["scores"]["exact_matches"] == 5
+
+
+def test_several_models_are_several_cards_and_one_that_fails_stops_no_other(
+    arena, corpus, server, mode
+):
+    answer = server.answer
+
+    def some(handler: Any, body: dict[str, Any], number: int) -> None:
+        if body["model"] == "other-model":
+            server._send(handler, 400, b'{"error": {"message": "no such model"}}', "text/json")
+        else:
+            answer(handler, body, number)
+
+    server.answer = some  # type: ignore[method-assign]
+    result = arena(str(corpus(4)), "--mt-model=tiny-model,other-model", *asked(server), *mode)
+    assert result.code == 1
+    cards = {card["model_slug"]: card for card in result.cards}
+    assert cards["openai/tiny-model"]["scores"]["exact_matches"] == 4
+    assert cards["openai/other-model"]["scores"]["errors"] == 4
+    assert "no such model" in result.text
+    assert KEY not in result.text
+
+
+def test_nothing_is_sent_beyond_the_limit(arena, corpus, server, pytester):
+    (pytester.path / "prices.json").write_text(json.dumps(PRICES), encoding="utf-8")
+    common = (
+        "--mt-model=tiny-model", "--mt-prices=prices.json", "--mt-max-tokens=100",
+        "--mt-no-cache", *asked(server),
+    )  # fmt: skip
+    whole = arena(str(corpus(8)), *common, "--mt-batch-size=2")
+    assert whole.code == 0, whole.text
+    cost = whole.card["totals"]["total_cost_usd"]
+    assert cost == pytest.approx(sum(tokens(whole.card)) * 1e-4)
+    sent = len(server.requests)
+    stopped = arena(
+        str(corpus(8)), *common, "--mt-batch-size=2", "--mt-concurrency=1", "--mt-max-cost=0.0112"
+    )
+    assert stopped.code == 1
+    assert 0 < len(server.requests) - sent < 4
+    spent = sum(row["cost_usd"] or 0 for row in stopped.rows)
+    assert 0 < spent <= 0.0112, "100 tokens may cost 0.01, so that two or so fit"
+    assert "limit" in stopped.rows[-1]["error"]
+
+
+def tokens(card: dict[str, Any]) -> list[int]:
+    """Return the completion tokens of each call of a run."""
+    sums: dict[int, int] = {}
+    for row in card["results"]:
+        count = row["usage"]["completion_tokens"]
+        sums[row["request"]] = sums.get(row["request"], 0) + count
+    return list(sums.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--mt-model=house/tiny"], "OPENROUTER_API_KEY"),
+        (["--mt-model=a,,b"], "has no name"),
+        (["--mt-model=x/y", "--mt-provider=nobody"], "nobody"),
+        (["--mt-model=x/y", "--mt-coaching=a", "--mt-coaching-file=b"], "--mt-coaching"),
+        (["--mt-model=x/y", "--mt-coaching-file=nowhere"], "--mt-coaching-file: no such file"),
+        (["--mt-model=x/y", "--mt-max-cost=-1"], "--mt-max-cost"),
+        (["--mt-model=x/y", "--mt-allow-unknown-cost"], "--mt-allow-unknown-cost needs"),
+        (["--mt-model=x/y", "--mt-prompt=poem"], "there is no prompt 'poem'"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_one_line(arena, corpus, monkeypatch, options, told):
+    monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
+    if len(options) > 1:
+        monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    result = arena(str(corpus(2)), *options)
+    assert result.code == 4, result.text
+    assert told in result.text
+    assert "Traceback" not in result.text
+    assert KEY not in result.text
