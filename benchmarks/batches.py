@@ -82,7 +82,7 @@ def _peak(spans: list[list[float]]) -> int:
 
 
 def _said(found: Measured) -> float:
-    match = re.search(r"passed in ([0-9.]+)s", found.output)
+    match = re.search(r"passed.* in ([0-9.]+)s", found.output)
     return float(match.group(1)) if match else math.nan
 
 

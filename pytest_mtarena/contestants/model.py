@@ -7,6 +7,7 @@ then alone, and then fails: no entry ever gets a text that another may own.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -48,6 +49,12 @@ CostOf = Callable[[ChatReply], float | None]
 def reported_cost(reply: ChatReply) -> float | None:
     """Return what the provider says that a call cost; None when it says nothing."""
     return None if reply.usage is None else reply.usage.cost_usd
+
+
+def served(model: str) -> str:
+    """Return the name of the model that answered; servers on this machine may name a file."""
+    is_path = model.startswith(("/", "\\")) or model[1:3] in (":\\", ":/")
+    return re.split(r"[\\/]", model.rstrip("\\/"))[-1] if is_path else model
 
 
 class ModelContestant:
@@ -376,7 +383,7 @@ def _bill(group: Sequence[_State], reply: ChatReply, cost: float | None) -> None
         for name, shares in counts.items():
             state.usage[name] = state.usage.get(name, 0) + shares[place]
         if reply.model:
-            state.models.append(reply.model)
+            state.models.append(served(reply.model))
         if reply.from_cache:
             state.cached_calls += 1
             state.cached_costs.append(None if costs is None else costs[place])
