@@ -198,7 +198,7 @@ def test_a_mistake_is_one_line_and_exit_4(arena, corpus, good, args, told):
 def test_an_option_without_a_contestant_is_a_mistake(arena, corpus):
     result = arena(str(corpus(2)), "--mt-batch-size=3")
     assert result.code == 4
-    assert "--mt-batch-size needs a contestant: name it with --mt-method" in result.text
+    assert "--mt-batch-size needs a contestant: --mt-method or --mt-model" in result.text
 
 
 def test_a_broken_suite_is_a_collection_error_and_nothing_is_sent(arena, good, pytester, mode):
