@@ -152,9 +152,7 @@ def _model(option: Any, base: Path, path: Callable[[str | None], Path | None]) -
         if file is not None and not file.is_file():
             raise UsageError(f"--mt-{name.replace('_', '-')}: no such file: {file}")
     if option.mt_allow_unknown_cost and option.mt_max_cost is None:
-        raise UsageError(
-            "--mt-allow-unknown-cost needs --mt-max-cost, which refuses such models"
-        )
+        raise UsageError("--mt-allow-unknown-cost needs --mt-max-cost, which refuses such models")
     return ModelSettings(
         models=tuple(option.mt_model or ()),
         provider=option.mt_provider,
