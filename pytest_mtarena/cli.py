@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mtarena import __version__
 from pytest_mtarena.errors import ArenaError, CardError, ResumeError, UsageError
-from pytest_mtarena.plugin.options import GROUPS, OPTIONS, Option, describe
+from pytest_mtarena.plugin.options import DEFAULT_CACHE_DIR, GROUPS, OPTIONS, Option, describe
 
 if TYPE_CHECKING:
     from pytest_mtarena.registry import Registry
@@ -81,6 +81,14 @@ def make_parser() -> argparse.ArgumentParser:
     _add_test(commands)
     _add_comparing(commands)
     _add_list(commands)
+    cache = commands.add_parser("cache", help="look at, or prune, the answers of models")
+    cache.add_argument("--cache-dir", metavar="DIR", type=Path, default=Path(DEFAULT_CACHE_DIR))
+    cache.add_argument("--stats", action="store_true", help="say what is there (the default)")
+    cache.add_argument("--prune", action="store_true", help="remove what the limits leave no room")
+    cache.add_argument("--max-age-days", metavar="N", type=float)
+    cache.add_argument("--max-bytes", metavar="N", type=int)
+    cache.add_argument("--json", action="store_true", help="the same for machines, on stdout")
+    cache.set_defaults(function=look_after_cache)
     options = commands.add_parser("options", help="print docs/options.md")
     options.set_defaults(function=print_options)
     return parser
@@ -645,6 +653,28 @@ def _wrapped(pieces: list[str], indent: int, width: int, gap: int = 2) -> list[s
         else:
             lines.append(cut(" " * indent + piece, width))
     return lines
+
+
+def look_after_cache(chosen: argparse.Namespace) -> int:
+    """Say what the cache of models' answers holds; prune it when that is asked for."""
+    from pytest_mtarena.llm.cache import cache_stats, prune_cache
+
+    directory: Path = chosen.cache_dir
+    if not directory.is_dir():
+        raise UsageError(f"--cache-dir: there is no cache in {directory}")
+    if chosen.prune:
+        if chosen.max_age_days is None and chosen.max_bytes is None:
+            raise UsageError("--prune needs --max-age-days or --max-bytes")
+        done = prune_cache(directory, max_age_days=chosen.max_age_days, max_bytes=chosen.max_bytes)
+        told = done.model_dump()
+        line = f"removed {done.removed} answers ({done.removed_bytes} bytes), {done.entries} left"
+    else:
+        found = cache_stats(directory)
+        told = found.model_dump()
+        rested = "" if found.oldest_days is None else f", unused for {found.oldest_days:.1f} days"
+        line = f"{found.entries} answers, {found.bytes} bytes{rested}"
+    print(json.dumps(told) if chosen.json else line)
+    return FINE
 
 
 def print_options(chosen: argparse.Namespace) -> int:

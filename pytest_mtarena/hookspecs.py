@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
+    from pytest_mtarena.llm.prompts import Builder
     from pytest_mtarena.protocols import ContestantFactory, Kind, Metric, PostTranslation
 
 hookspec = pluggy.HookspecMarker("mtarena")
@@ -69,6 +70,18 @@ class Specs:
             @pytest_mtarena.hookimpl
             def mtarena_post_translation():
                 return {"strip": lambda entries, outputs, config: [o.strip() for o in outputs]}
+        """
+
+    @hookspec
+    def mtarena_prompts(self) -> Mapping[str, Builder]:  # type: ignore[empty-body]
+        """Return system prompts by name, for ``--mt-prompt=NAME``.
+
+        A prompt is a function of what is known of the run: ``source_language``,
+        ``target_language``, their codes, and the user's ``coaching``::
+
+            @pytest_mtarena.hookimpl
+            def mtarena_prompts():
+                return {"terse": lambda run: f"Translate into {run.target_language}. No notes."}
         """
 
     @hookspec

@@ -20,6 +20,7 @@ from pytest_mtarena.errors import ExtensionError, UsageError
 from pytest_mtarena.hookspecs import Specs
 
 if TYPE_CHECKING:
+    from pytest_mtarena.llm.prompts import Builder
     from pytest_mtarena.protocols import ContestantFactory, Kind, Metric, PostTranslation
 
 GROUP = "mtarena"
@@ -108,6 +109,10 @@ class Registry:
     def methods(self) -> dict[str, ContestantFactory | type]:
         """Return all named methods."""
         return self._collect("mtarena_methods", "method")
+
+    def prompts(self) -> dict[str, Builder]:
+        """Return all contributed prompts of language models."""
+        return self._collect("mtarena_prompts", "prompt")
 
     def metrics(self) -> dict[str, Metric]:
         """Return all contributed metrics by id."""

@@ -76,12 +76,14 @@ class ModelContestant:
         max_tokens: int | None = None,
         cost_of: CostOf = reported_cost,
         together: int = 1,
+        worst_case: Callable[[ChatRequest], float | None] | None = None,
     ) -> None:
         """Make a contestant.
 
         ``temperature`` and ``max_tokens`` are sent as they are given; None: not sent.
         ``together`` is how many of an attempt's own calls may run at once when it has to ask
-        again: 1 unless the chat itself limits how many calls are out.
+        again: 1 unless the chat itself limits how many calls are out. ``worst_case`` says what a
+        request can cost at most, for estimates.
         """
         self.identity = identity
         self._chat = chat
@@ -92,6 +94,7 @@ class ModelContestant:
         self._max_tokens = max_tokens
         self._cost_of = cost_of
         self._together = together
+        self._worst_case = worst_case
 
     def system_prompt(self, config: RunConfig) -> SystemPrompt:
         """Return the system prompt of a run, for its card and for a dry run."""
@@ -105,6 +108,12 @@ class ModelContestant:
             "system_prompt": prompt.text,
             "api_provider": self._chat.facts.get("provider"),
         }
+
+    def most_usd(self, entries: Sequence[Entry], config: RunConfig) -> float | None:
+        """Return what a batch can cost at most when it is answered at once; None: unknown."""
+        if self._worst_case is None:
+            return None
+        return self._worst_case(self.request_for(entries, config))
 
     def request_for(self, entries: Sequence[Entry], config: RunConfig) -> ChatRequest:
         """Return the request that a batch is sent as first, for an estimate of its cost."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from pytest_mtarena.plugin.arena import Arena
+from pytest_mtarena.plugin.arena import Arena, Run
 from pytest_mtarena.plugin.items import CaseItem
-from pytest_mtarena.run.batches import cut_batches
-from pytest_mtarena.text import printable
+from pytest_mtarena.protocols import public_entry
+from pytest_mtarena.run.batches import Slot, cut_batches
+from pytest_mtarena.text import cut, printable
 
 
 class DryRun:
@@ -41,7 +44,30 @@ class DryRun:
                         f"{self._arena.share} at once"
                     )
                 )
+                mine = [batch for batch in batches if batch[0].run == key]
+                for line in _of_a_model(run, mine):
+                    terminal.write_line(printable(line))
         return True
+
+
+def _of_a_model(run: Run, batches: Sequence[tuple[Slot, ...]]) -> Iterator[str]:
+    """Yield the prompt of a language model and what its calls can cost at most."""
+    inner: Any = run.contestant
+    while inner is not None and not hasattr(inner, "most_usd"):
+        inner = getattr(inner, "contestant", None)
+    if inner is None:
+        return
+    prompt = inner.system_prompt(run.config)
+    yield f"            prompt {prompt.name}, sha256 {prompt.sha256[:12]}: {cut(prompt.text, 200)}"
+    costs = [
+        inner.most_usd([public_entry(run.cases[slot.position]) for slot in batch], run.config)
+        for batch in batches
+    ]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        yield "            cost unknown: the model has no known price (--mt-prices)"
+    else:
+        yield f"            at most ${math.fsum(known):.4f}, if every call is answered at once"
 
 
 def _number(count: int, one: str, many: str) -> str:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_mtarena.contestants.model import READING_VERSION, ModelContestant
 from pytest_mtarena.errors import UsageError
+from pytest_mtarena.llm.breaker import Breaker
 from pytest_mtarena.llm.budget import Budget, BudgetChat
 from pytest_mtarena.llm.cache import CachingChat
 from pytest_mtarena.llm.chat import Chat, ChatReply, ChatRequest
 from pytest_mtarena.llm.client import ProviderChat
 from pytest_mtarena.llm.names import ModelName, find_aliases, resolve_models
 from pytest_mtarena.llm.prices import Pricer, PriceTable, read_prices
-from pytest_mtarena.llm.prompts import Prompt, make_prompt
+from pytest_mtarena.llm.prompts import Builder, Prompt, make_prompt
 from pytest_mtarena.plugin.settings import ModelSettings, Settings
 from pytest_mtarena.protocols import Identity
 
 
-def load_models(settings: Settings, workers: int) -> list[ModelContestant]:
+def load_models(
+    settings: Settings, workers: int, prompts: Mapping[str, Builder]
+) -> list[ModelContestant]:
     """Return a contestant for every model that was asked for; raises UsageError.
 
     The limit of costs is that of the whole session: workers divide it, and so do models.
@@ -33,19 +37,28 @@ def load_models(settings: Settings, workers: int) -> list[ModelContestant]:
         aliases=find_aliases(Path.cwd()),
         custom_endpoint=asked.base_url is not None,
     )
-    prompt = _prompt(asked)
+    prompt = _prompt(asked, prompts)
     file = {} if asked.prices is None else read_prices(asked.prices)
     pricer = Pricer(asked.provider, table=PriceTable(file=file), base_url=asked.base_url)
     budget = None if asked.max_cost is None else Budget(asked.max_cost / workers)
-    return [_contestant(name, settings, prompt, pricer, budget) for name in names]
+    breaker = Breaker()
+    return [_contestant(name, settings, prompt, pricer, budget, breaker) for name in names]
 
 
 def _contestant(
-    name: ModelName, settings: Settings, prompt: Prompt, pricer: Pricer, budget: Budget | None
+    name: ModelName,
+    settings: Settings,
+    prompt: Prompt,
+    pricer: Pricer,
+    budget: Budget | None,
+    breaker: Breaker,
 ) -> ModelContestant:
     asked = settings.model
     provider = ProviderChat(
-        asked.provider, base_url=asked.base_url, timeout=settings.timeout_seconds
+        asked.provider,
+        base_url=asked.base_url,
+        timeout=settings.timeout_seconds,
+        breaker=breaker,
     )
     facts = {
         **provider.facts,
@@ -86,10 +99,11 @@ def _contestant(
         temperature=settings.temperature,
         max_tokens=settings.max_tokens,
         cost_of=cost_of,
+        worst_case=pricer.worst_case,
     )
 
 
-def _prompt(asked: ModelSettings) -> Prompt:
+def _prompt(asked: ModelSettings, more: Mapping[str, Builder]) -> Prompt:
     coaching = asked.coaching or ""
     if asked.coaching_file is not None:
         try:
@@ -97,4 +111,4 @@ def _prompt(asked: ModelSettings) -> Prompt:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"--mt-coaching-file {asked.coaching_file}: {error}") from None
     name = asked.prompt or ("custom" if coaching else "naive")
-    return make_prompt(name, coaching=coaching)
+    return make_prompt(name, coaching=coaching, more=more)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pytest_mtarena.cli import main
 from pytest_mtarena.results.verify import verify
 
 KEY = "sk-very-secret-1234567890"
@@ -229,6 +230,59 @@ def tokens(card: dict[str, Any]) -> list[int]:
         count = row["usage"]["completion_tokens"]
         sums[row["request"]] = sums.get(row["request"], 0) + count
     return list(sums.values())
+
+
+def test_a_dry_run_shows_prompt_and_cost_and_calls_nobody(arena, corpus, server, pytester):
+    (pytester.path / "prices.json").write_text(json.dumps(PRICES), encoding="utf-8")
+    result = arena(
+        str(corpus(9)), "--mt-model=tiny-model", "--mt-batch-size=4", "--mt-dry-run",
+        "--mt-prices=prices.json", "--mt-max-tokens=100", *asked(server),
+    )  # fmt: skip
+    assert "tiny-model × tiny (9 entries) = 3 calls" in result.text
+    assert "prompt naive, sha256 " in result.text
+    assert "Translate from English into Portuguese" in result.text
+    assert "at most $0.0300, if every call is answered at once" in result.text
+    assert server.requests == []
+
+
+def test_a_contributed_prompt(arena, corpus, server, pytester):
+    pytester.makeconftest(
+        "from pytest_mtarena import hookimpl\n"
+        "@hookimpl\n"
+        "def mtarena_prompts():\n"
+        "    return {'terse': lambda run: f'Into {run.target_language}, please.'}\n"
+    )
+    result = arena(str(corpus(2)), "--mt-model=tiny-model", "--mt-prompt=terse", *asked(server))
+    assert result.code == 0, result.text
+    assert result.card["system_prompt_used"] == "Into Portuguese, please."
+    assert result.card["condition"] == "terse"
+
+
+def test_a_provider_that_only_fails_is_not_asked_for_ever(arena, corpus, server):
+    def refuse(handler: Any, body: dict[str, Any], number: int) -> None:
+        server._send(handler, 401, b'{"error": {"message": "bad key"}}', "application/json")
+
+    server.answer = refuse  # type: ignore[method-assign]
+    result = arena(
+        str(corpus(60)), "--mt-model=tiny-model", "--mt-batch-size=2", "--mt-concurrency=2",
+        *asked(server),
+    )  # fmt: skip
+    assert result.code == 1
+    assert len(server.requests) <= 4
+    assert result.card["scores"]["errors"] == 60
+    assert KEY not in result.text
+
+
+def test_the_cache_can_be_looked_at_and_pruned(arena, corpus, server, pytester, capsys):
+    arena(str(corpus(6)), "--mt-model=tiny-model", "--mt-batch-size=3", *asked(server))
+    directory = f"--cache-dir={pytester.path / 'eval/cache/harness'}"
+    assert main(["cache", directory, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["entries"] == 2
+    assert main(["cache", directory, "--prune"]) == 2
+    assert "--prune needs" in capsys.readouterr().err
+    assert main(["cache", directory, "--prune", "--max-bytes=0"]) == 0
+    assert "removed 2 answers" in capsys.readouterr().out
+    assert main(["cache", "--cache-dir=nowhere"]) == 2
 
 
 @pytest.mark.parametrize(

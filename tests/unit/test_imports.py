@@ -37,6 +37,8 @@ LAZY = {
     ("__init__", "referee"),
     ("__init__", "errors"),
     ("__init__", "protocols"),
+    ("hookspecs", "llm"),
+    ("registry", "llm"),
     ("builtin", "referee"),
     ("cli", "plugin"),
 }
