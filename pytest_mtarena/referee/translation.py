@@ -40,7 +40,7 @@ from pytest_mtarena.referee.inputs import (
     was_cut,
 )
 from pytest_mtarena.referee.metrics.catalog import make_catalog, problem_of
-from pytest_mtarena.referee.metrics.ids import EVERY_ID, LIMITS, MORE_IDS
+from pytest_mtarena.referee.metrics.ids import EVERY_ID, LIMITS, MORE_IDS, RESOURCES_OF
 from pytest_mtarena.referee.scores import (
     HEADLINE,
     NOTHING,
@@ -668,18 +668,10 @@ _JUDGED = frozenset(
 """The fields of a row that metrics fill."""
 
 
-_HELD_WITH = {
+_HELD_WITH: dict[str, tuple[str, ...]] = {
     "spbleu": (),
-    "fst_acceptance_rate": ("fst",),
-    "morphological_accuracy": ("fst",),
-    "orthographic_accuracy": ("cards_dir",),
-    "semantic_score": ("semantic_model",),
-    "comet_score": ("comet_model",),
-    "code_switching_rate": ("language_id", "cards_dir"),
-    "hallucination_rate": ("language_id", "cards_dir"),
-    "compliance_index": ("cards_dir",),
-    "repair_effectiveness": ("cards_dir",),
-    "style_consistency_rate": ("style_profile", "cards_dir"),
+    # The terms of a glossary stand in the rows.
+    **{name: needed for name, needed in RESOURCES_OF.items() if "glossary" not in needed},
 }
 """Metric to the resources without which its statistics follow from the texts of the rows.
 

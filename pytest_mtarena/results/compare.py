@@ -1,12 +1,14 @@
-"""Where two JSON values differ, key by key."""
+"""Where two JSON values differ, key by key, and what a faulty card becomes: one line."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 
+from pytest_mtarena.errors import ArenaError, CardError
 from pytest_mtarena.records import Json
 
 _RELATIVE = 1e-9
@@ -44,3 +46,17 @@ def _same(given: object, found: object) -> bool:
     if isinstance(given, tuple) or isinstance(found, tuple):
         return False
     return given == found
+
+
+@contextlib.contextmanager
+def telling(where: str) -> Iterator[None]:
+    """Turn whatever foreign rows make go wrong into one line."""
+    try:
+        yield
+    except ArenaError:
+        raise
+    except Exception as error:  # a card is foreign material: its rows may hold anything
+        text = " ".join(str(error).split())
+        raise CardError(
+            f"{where}: its rows cannot be scored: {type(error).__name__}: {text[:200]}"
+        ) from error

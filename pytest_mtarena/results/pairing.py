@@ -7,22 +7,21 @@ and its version are, what was fitted to the references, and the resource that it
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_mtarena.card.seal import check_seal
-from pytest_mtarena.errors import ArenaError, CardError, UsageError
+from pytest_mtarena.errors import UsageError
 from pytest_mtarena.protocols import Metric, Statistics
 from pytest_mtarena.records import Json
 from pytest_mtarena.referee.inputs import is_counted, row_references
 from pytest_mtarena.referee.metrics.base import MeanMetric
-from pytest_mtarena.referee.metrics.ids import MORE_IDS
+from pytest_mtarena.referee.metrics.ids import MORE_IDS, RESOURCES_OF
 from pytest_mtarena.referee.table import Table
 from pytest_mtarena.registry import Registry
-from pytest_mtarena.results.compare import differences, shown
+from pytest_mtarena.results.compare import differences, shown, telling
 from pytest_mtarena.results.verify import referee_of
 from pytest_mtarena.text import some
 
@@ -31,20 +30,6 @@ Row = Mapping[str, Json]
 
 _NO_SCORES = frozenset({"bleu_tokenizer"})
 """Keys of the signatures that are no score."""
-
-_RESOURCES = {
-    "fst_acceptance_rate": ("fst",),
-    "morphological_accuracy": ("fst",),
-    "orthographic_accuracy": ("cards_dir",),
-    "semantic_score": ("semantic_model",),
-    "comet_score": ("comet_model",),
-    "code_switching_rate": ("language_id", "cards_dir"),
-    "hallucination_rate": ("language_id", "cards_dir"),
-    "terminology_adherence": ("glossary",),
-    "consistency_score": ("glossary",),
-    "style_consistency_rate": ("style_profile", "cards_dir"),
-}
-"""Metric to the resources that its values hang on."""
 
 _REFERENCES = re.compile(r"nrefs:[^|]*")
 
@@ -120,7 +105,7 @@ class Tables:
     def _computed(self, side: Side, ids: tuple[str, ...]) -> Table:
         taken = frozenset(ids)
         rows = [row for row in side.card["results"] if row["entry_id"] in taken]
-        with _telling(side.name):
+        with telling(side.name):
             referee = referee_of(self._narrowed(side.card), self._registry)
             make = getattr(referee, "table", None)
             if make is None:
@@ -357,7 +342,7 @@ def _scoring_differences(name: str, a: Side, b: Side) -> Iterator[str]:
     if None not in versions and versions[0] != versions[1]:
         yield told("version ", *versions)
     facts = [card["config"]["scoring"].get("resource_facts") or {} for card in (one, other)]
-    for resource in _RESOURCES.get(name, ()):
+    for resource in RESOURCES_OF.get(name, ()):
         if facts[0].get(resource) != facts[1].get(resource):
             yield f"the resource {resource} differs; mt-eval test scores both with one"
     if name in MORE_IDS and _pair_of(one["dataset"]) != _pair_of(other["dataset"]):
@@ -375,17 +360,3 @@ def _pieces(signature: str) -> list[str]:
 
 def _fit(calibration: Mapping[str, Json] | None) -> Json:
     return None if calibration is None else calibration.get("fit")
-
-
-@contextlib.contextmanager
-def _telling(where: str) -> Iterator[None]:
-    """Turn whatever foreign rows make go wrong into one line."""
-    try:
-        yield
-    except ArenaError:
-        raise
-    except Exception as error:  # a card is foreign material: its rows may hold anything
-        text = " ".join(str(error).split())
-        raise CardError(
-            f"{where}: its rows cannot be scored: {type(error).__name__}: {text[:200]}"
-        ) from error

@@ -7,10 +7,9 @@ fingerprints are those of the run, the scores and the environment those of today
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,12 +21,12 @@ from pytest_mtarena.card.fingerprint import ids_digest
 from pytest_mtarena.card.gates import gate_problem
 from pytest_mtarena.card.seal import check_seal, seal
 from pytest_mtarena.card.store import card_problems, read_json
-from pytest_mtarena.errors import ArenaError, CardError, UsageError
+from pytest_mtarena.errors import CardError, UsageError
 from pytest_mtarena.protocols import Referee
 from pytest_mtarena.records import Json, Language, Resources, Scoring
 from pytest_mtarena.referee.stats.rows import StatisticsRows
 from pytest_mtarena.registry import Registry
-from pytest_mtarena.results.compare import shown
+from pytest_mtarena.results.compare import shown, telling
 from pytest_mtarena.results.foreign import is_foreign, read_foreign
 from pytest_mtarena.text import some
 
@@ -267,7 +266,7 @@ def rescore(
         changes.resources.glossary is not None
     ):
         given = [_without_glossary(row) for row in given]  # those terms were of another file
-    with _telling(source.where):
+    with telling(source.where):
         rows, statistics = _judged(referee, given)
         report = referee.score(rows, statistics)
         lost = sorted(
@@ -282,20 +281,6 @@ def rescore(
         return seal(finish(whole, report))
     except (CardError, RecursionError) as error:
         raise CardError(f"{source.where}: {error}") from error
-
-
-@contextlib.contextmanager
-def _telling(where: str) -> Iterator[None]:
-    """Turn whatever foreign rows make go wrong into one line."""
-    try:
-        yield
-    except ArenaError:
-        raise
-    except Exception as error:  # a card is foreign material: its rows may hold anything
-        text = " ".join(str(error).split())
-        raise CardError(
-            f"{where}: its rows cannot be scored: {type(error).__name__}: {text[:200]}"
-        ) from error
 
 
 def _scoring(source: Source, changes: Changes) -> Scoring:
@@ -332,7 +317,7 @@ def _referee(source: Source, registry: Registry, scoring: Scoring, changes: Chan
         Language(code=named["target_code"], name=named["target_name"]),
     )
     try:
-        with _telling(source.where):
+        with telling(source.where):
             referee: Referee = make(pair, card["results"], scoring)
     except UsageError as error:
         if changes.metrics is not None or not scoring.metrics:

@@ -51,3 +51,19 @@ MORE_IDS = (
 """The others of the package."""
 
 EVERY_ID = (*IDS, *MORE_IDS)
+
+RESOURCES_OF = {
+    "fst_acceptance_rate": ("fst",),
+    "morphological_accuracy": ("fst",),
+    "orthographic_accuracy": ("cards_dir",),
+    "semantic_score": ("semantic_model",),
+    "comet_score": ("comet_model",),
+    "code_switching_rate": ("language_id", "cards_dir"),
+    "hallucination_rate": ("language_id", "cards_dir"),
+    "terminology_adherence": ("glossary",),
+    "consistency_score": ("glossary",),
+    "compliance_index": ("cards_dir",),
+    "repair_effectiveness": ("cards_dir",),
+    "style_consistency_rate": ("style_profile", "cards_dir"),
+}
+"""Metric to the resources that its values hang on."""
