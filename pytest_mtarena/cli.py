@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mtarena import __version__
 from pytest_mtarena.errors import ArenaError, CardError, ResumeError, UsageError
-from pytest_mtarena.plugin.options import DEFAULT_CACHE_DIR, GROUPS, OPTIONS, Option, describe
+from pytest_mtarena.plugin.options import (
+    DEFAULT_CACHE_DIR,
+    DEFAULT_SUITES,
+    GROUPS,
+    OPTIONS,
+    Option,
+    describe,
+)
 
 if TYPE_CHECKING:
     from pytest_mtarena.registry import Registry
@@ -577,6 +584,122 @@ def _add_list(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser("list", help=what, description=what)
     lists = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     _add(lists, "metrics", list_metrics, "every metric, what it says of itself, what it needs")
+    _add(lists, "models", list_models, "short names of models, and what the models cost")
+    _add(lists, "prompts", list_prompts, "the prompts for language models")
+    methods = _add(lists, "methods", list_methods, "methods of plug-ins, and of a directory")
+    methods.add_argument("--dir", metavar="DIR", type=Path, default=Path("methods"))
+    datasets = _add(lists, "datasets", list_datasets, "the suites in a directory")
+    datasets.add_argument("--dir", metavar="DIR", type=Path, default=Path(DEFAULT_SUITES))
+
+
+def list_models(chosen: argparse.Namespace) -> int:
+    """Print the aliases that hold here, with the prices that are known without a network."""
+    from pytest_mtarena.llm.names import find_aliases, floating_reason
+    from pytest_mtarena.llm.prices import PriceTable
+
+    table = PriceTable()
+    found: list[dict[str, Any]] = []
+    for alias, model in sorted(find_aliases(Path.cwd()).items()):
+        price = table.find("openrouter", model)
+        known = None if isinstance(price, str) else price[0]
+        found.append(
+            {
+                "alias": alias,
+                "model": model,
+                "input": known and float(known.usd(1_000_000, 0, 0, 0)),
+                "output": known and float(known.usd(0, 0, 1_000_000, 0)),
+                "note": floating_reason(model),
+            }
+        )
+    return _tell(chosen, found, {"input": "$/M in", "output": "$/M out"})
+
+
+def list_prompts(chosen: argparse.Namespace) -> int:
+    """Print the prompts."""
+    from pytest_mtarena.llm.prompts import BUILTIN
+
+    contributed = _registry(chosen).prompts()
+    found = [{"prompt": name, "of": "the package"} for name in BUILTIN]
+    found += [{"prompt": name, "of": "a plug-in"} for name in contributed]
+    return _tell(chosen, found)
+
+
+def list_methods(chosen: argparse.Namespace) -> int:
+    """Print the methods of plug-ins and those in a directory; a broken one says why."""
+    from pytest_mtarena.contestants.manifest import MANIFEST, read_manifest
+
+    found = [{"method": name, "about": "a plug-in's"} for name in _registry(chosen).methods()]
+    for path in sorted(chosen.dir.glob(f"*/{MANIFEST}")):
+        try:
+            manifest = read_manifest(path.parent)
+            about = str(manifest.raw.get("description") or manifest.name)
+        except ArenaError as error:
+            about = f"broken: {' '.join(str(error).split())}"
+        found.append({"method": str(path.parent), "about": about})
+    return _tell(chosen, found)
+
+
+def list_datasets(chosen: argparse.Namespace) -> int:
+    """Print the suites in a directory; one that cannot be read says why."""
+    from pytest_mtarena.records import SuiteSettings
+
+    kinds = _registry(chosen).kinds()
+    found: list[dict[str, Any]] = []
+    if not chosen.dir.is_dir():
+        raise UsageError(f"--dir: there is no directory {chosen.dir}")
+    for path in sorted(one for one in chosen.dir.rglob("*") if one.is_file()):
+        for kind in kinds.values():
+            if not kind.recognises(path):
+                continue
+            try:
+                suite = kind.open(path, SuiteSettings())
+            except ArenaError as error:
+                line = str(error).splitlines()[0]
+                found.append({"file": str(path), "suite": f"broken: {line}"})
+                break
+            if suite is not None:
+                sides = [(a.code or a.name, b.code or b.name) for a, b in suite.languages.values()]
+                pairs = [f"{a or '?'}>{b or '?'}" for a, b in sides if a or b]
+                found.append(
+                    {
+                        "file": str(path),
+                        "suite": suite.id,
+                        "languages": ", ".join(pairs[:4]),
+                        "entries": suite.entry_count,
+                        "licence": suite.license,
+                        "rankable": suite.rankable,
+                    }
+                )
+                break
+    return _tell(chosen, found)
+
+
+def _tell(
+    chosen: argparse.Namespace, found: list[dict[str, Any]], titles: dict[str, str] | None = None
+) -> int:
+    """Print records as a table, or as JSON."""
+    from pytest_mtarena.text import printable
+
+    if chosen.json:
+        print(json.dumps(found, ensure_ascii=False, indent=2))
+        return FINE
+    if not found:
+        print("nothing")
+        return FINE
+    names = list(dict.fromkeys(key for one in found for key in one))
+    head = [(titles or {}).get(name, name) for name in names]
+    rows = [[_cell(one.get(name), printable) for name in names] for one in found]
+    width = shutil.get_terminal_size((160, 24)).columns
+    print("\n".join(_table(head, rows, width)))
+    return FINE
+
+
+def _cell(value: Any, printable: Callable[[str], str]) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else printable(str(value))
 
 
 _COLUMNS = ("id", "scale", "direction", "level", "role", "validation", "version")

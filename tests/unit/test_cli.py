@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -205,6 +206,51 @@ def test_list_without_a_word_tells_what_there_is(capsys):
 
 
 # -- compare, significance, power -------------------------------------------------------------
+
+
+# -- list models, prompts, methods, datasets --------------------------------------------------
+
+
+def listed(capsys, *args):
+    assert cli.main(["list", *args, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_models_are_listed_with_what_they_cost(capsys):
+    found = {one["alias"]: one for one in listed(capsys, "models")}
+    assert found["claude-sonnet-4"]["input"] > 0
+    assert found["claude-sonnet-4"]["output"] > found["claude-sonnet-4"]["input"]
+    assert all(one["model"] for one in found.values())
+
+
+def test_the_prompts_are_listed(capsys):
+    assert {"naive", "custom"} <= {one["prompt"] for one in listed(capsys, "prompts")}
+
+
+def test_a_broken_method_is_listed_with_what_is_wrong(tmp_path, capsys):
+    (tmp_path / "good").mkdir()
+    (tmp_path / "good" / "method.json").write_text(
+        '{"name": "good", "class": "pipeline", "entry_point": "good:Good", "description": "copies"}'
+    )
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "method.json").write_text("{")
+    found = {
+        Path(one["method"]).name: one for one in listed(capsys, "methods", "--dir", str(tmp_path))
+    }
+    assert found["bad"]["about"].startswith("broken: ")
+    assert not found["good"]["about"].startswith("broken: ")
+
+
+def test_the_suites_of_a_directory_are_listed_and_a_broken_one_says_why(tmp_path, capsys):
+    (tmp_path / "good.tsv").write_text("a\tb\nc\td\n")
+    (tmp_path / "bad.json").write_text('{"entries": [')
+    found = {
+        Path(one["file"]).name: one for one in listed(capsys, "datasets", "--dir", str(tmp_path))
+    }
+    assert found["good.tsv"]["entries"] == 2
+    assert found["bad.json"]["suite"].startswith("broken: ")
+    assert cli.main(["list", "datasets", "--dir", str(tmp_path / "no")]) == 2
+    assert "there is no directory" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
