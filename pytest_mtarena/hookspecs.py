@@ -13,7 +13,7 @@ points speak.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -82,6 +82,25 @@ class Specs:
             @pytest_mtarena.hookimpl
             def mtarena_prompts():
                 return {"terse": lambda run: f"Translate into {run.target_language}. No notes."}
+        """
+
+    @hookspec
+    def mtarena_tools(self) -> Mapping[str, Callable[..., Any]]:  # type: ignore[empty-body]
+        """Return tools for language models by name, for ``--mt-tools``.
+
+        A tool is a function, plain or async, with annotated parameters; its docstring is what the
+        model reads. A parameter annotated with ``RunConfig`` gets the run's languages and is not
+        shown to the model. What a tool raises is told to the model::
+
+            WORDS = {"house": "casa"}
+
+            def look_up(word: str) -> str:
+                \"\"\"Return the translation of an English word.\"\"\"
+                return WORDS[word]
+
+            @pytest_mtarena.hookimpl
+            def mtarena_tools():
+                return {"look_up": look_up}
         """
 
     @hookspec

@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import inspect
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +113,18 @@ class Registry:
     def prompts(self) -> dict[str, Builder]:
         """Return all contributed prompts of language models."""
         return self._collect("mtarena_prompts", "prompt")
+
+    def tools(self, names: Iterable[str] | None = None) -> dict[str, Callable[..., Any]]:
+        """Return the tools with these names, or all; raises UsageError for an unknown one."""
+        known: dict[str, Callable[..., Any]] = self._collect("mtarena_tools", "tool")
+        have = ", ".join(sorted(known)) or "none is installed"
+        for name in names or ():
+            if name not in known:
+                what = f"there is no tool {name!r}{_meant(name, known)}"
+                raise UsageError(f"--mt-tools-list: {what} (known: {have})")
+        if not known:
+            raise UsageError("--mt-tools: no plug-in contributes a tool (hook mtarena_tools)")
+        return known if names is None else {name: known[name] for name in names}
 
     def metrics(self) -> dict[str, Metric]:
         """Return all contributed metrics by id."""

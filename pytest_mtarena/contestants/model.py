@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from pytest_mtarena.contestants.calling import clean as storable
 from pytest_mtarena.contestants.calling import describe, one_line
+from pytest_mtarena.contestants.tools import Toolbox
 from pytest_mtarena.llm import keyed, numbered
 from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, ChatRequest, Message, Usage
 from pytest_mtarena.llm.cleaning import Problem, clean, is_unicode, without_thought
@@ -27,6 +28,7 @@ from pytest_mtarena.llm.prompts import (
 )
 from pytest_mtarena.protocols import Entry, Identity
 from pytest_mtarena.records import Attempt, Failure, Json, RunConfig
+from pytest_mtarena.text import cut
 
 READING_VERSION = "1"
 """Changes when the same reply may be read as other texts: one of the facts of an identity."""
@@ -34,12 +36,17 @@ READING_VERSION = "1"
 SINGLY = 4
 """A batch of so many, or fewer, whose reply cannot be used at all is asked again one by one."""
 
+TOOL_SECONDS = 60.0
+"""How long a tool may take for one call, and never more than half of the call's own limit."""
+
 _UNBILLED = frozenset({"auth", "request", "not_found", "rate_limit", "stopped"})
 """Errors of calls that no provider charges for; what another failed call cost is unknown."""
 _COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
 _COST_UNIT = 10**12
 """Costs are divided in whole units of 1e-12 US dollars."""
 _SHOWN = 8
+_SHOWN_CALL = 500
+"""Characters of a tool call's arguments and result that stand in a row."""
 _T = TypeVar("_T")
 
 CostOf = Callable[[ChatReply], float | None]
@@ -77,13 +84,16 @@ class ModelContestant:
         cost_of: CostOf = reported_cost,
         together: int = 1,
         worst_case: Callable[[ChatRequest], float | None] | None = None,
+        tools: Toolbox | None = None,
+        max_tool_rounds: int = 8,
     ) -> None:
         """Make a contestant.
 
         ``temperature`` and ``max_tokens`` are sent as they are given; None: not sent.
         ``together`` is how many of an attempt's own calls may run at once when it has to ask
         again: 1 unless the chat itself limits how many calls are out. ``worst_case`` says what a
-        request can cost at most, for estimates.
+        request can cost at most, for estimates. With ``tools`` every entry goes out alone, and the
+        model may ask for tools in at most ``max_tool_rounds`` replies.
         """
         self.identity = identity
         self._chat = chat
@@ -95,6 +105,8 @@ class ModelContestant:
         self._cost_of = cost_of
         self._together = together
         self._worst_case = worst_case
+        self._tools = tools
+        self._max_rounds = max_tool_rounds
 
     def system_prompt(self, config: RunConfig) -> SystemPrompt:
         """Return the system prompt of a run, for its card and for a dry run."""
@@ -122,7 +134,8 @@ class ModelContestant:
     async def attempt(self, entries: Sequence[Entry], config: RunConfig) -> list[Attempt]:
         """Return one attempt per entry, in their order; raises only if cancelled."""
         states = [_State(str(entry["id"]), str(entry["source"]), entry) for entry in entries]
-        groups = [states] if self._prompt.template is None else [[one] for one in states]
+        alone = self._prompt.template is not None or self._tools is not None
+        groups = [[one] for one in states] if alone else [states]
         gate = asyncio.Semaphore(max(1, self._together))
         if not states:
             return []
@@ -146,7 +159,8 @@ class ModelContestant:
     ) -> tuple[ChatRequest, UserMessage]:
         is_keyed = self._keyed and len(sources) > 1 and self._prompt.template is None
         if len(sources) == 1 or self._prompt.template is not None:
-            message = single_message(sources[0], self._prompt, config)
+            has_tools = self._tools is not None
+            message = single_message(sources[0], self._prompt, config, has_tools=has_tools)
         elif is_keyed:
             ids = [str(entry["id"]) for entry in entries]
             message = keyed_message(ids, sources, self._prompt, config)
@@ -162,6 +176,7 @@ class ModelContestant:
             max_tokens=self._max_tokens,
             reply_schema_name=keyed.SCHEMA_NAME if is_keyed else None,
             reply_schema=keyed.schema(message.keys) if is_keyed else None,
+            tools=() if self._tools is None else self._tools.definitions,
         )
         return request, message
 
@@ -173,6 +188,9 @@ class ModelContestant:
         try:
             request, message = self._request([one.source for one in group], entries, config)
             async with gate:
+                if self._tools is not None:
+                    await self._with_tools(group[0], request, config, self._tools)
+                    return []
                 reply = await self._chat.ask(request)
         except Exception as error:
             for state in group:
@@ -183,6 +201,39 @@ class ModelContestant:
             _take_single(group[0], reply)
             return []
         return _take_batch(group, reply, message)
+
+    async def _with_tools(
+        self, state: _State, request: ChatRequest, config: RunConfig, tools: Toolbox
+    ) -> None:
+        """Ask for an entry; answer what the model asks of tools until it answers itself."""
+        seconds = min(TOOL_SECONDS, config.timeout_seconds / 2)
+        for number in range(1, self._max_rounds + 2):
+            reply = await self._chat.ask(request)
+            _bill([state], reply, self._cost_of(reply))
+            if not reply.tool_calls or reply.finish in ("length", "content_filter"):
+                _take_single(state, reply)
+                return
+            if number > self._max_rounds:
+                break
+            said = [Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls)]
+            for asked in reply.tool_calls:
+                answer = await tools.answer(asked, config, seconds)
+                state.tool_calls.append(
+                    {
+                        "round": number,
+                        "name": cut(storable(asked.name), _SHOWN_CALL),
+                        "arguments": cut(storable(asked.arguments), _SHOWN_CALL),
+                        "result": cut(answer.text, _SHOWN_CALL),
+                        "error": answer.fault,
+                    }
+                )
+                said.append(Message(role="tool", content=answer.text, tool_call_id=asked.id))
+            request = request.model_copy(update={"messages": (*request.messages, *said)})
+        state.raw = storable(reply.text)
+        message = f"the model still asks for tools after {self._max_rounds} rounds of them"
+        state.failure = Failure(
+            kind="tool_rounds", message=f"{message}; raise --mt-max-tool-rounds"
+        )
 
 
 def ask_again(group: list[_T], left: list[_T], *, is_first: bool) -> list[list[_T]]:
@@ -225,6 +276,7 @@ class _State:
     cached_calls: int = 0
     asked_again: list[str] = field(default_factory=list)
     facts: dict[str, Json] = field(default_factory=dict)
+    tool_calls: list[Json] = field(default_factory=list)
 
     def fail(self, error: Exception, size: int) -> None:
         """Note a call that had no reply."""
@@ -276,6 +328,7 @@ class _State:
             latency_seconds=self.seconds if self.finishes and not from_cache else None,
             usage=self.usage,
             cost_usd=_total([*self.costs, *(0.0 for _ in self.cached_costs)]),
+            tool_calls=tuple(self.tool_calls),
             metadata=metadata,
         )
 

@@ -175,16 +175,19 @@ def tag_for(texts: Sequence[str]) -> str:
     return name
 
 
-def single_message(source: str, prompt: Prompt, config: RunConfig) -> UserMessage:
+def single_message(
+    source: str, prompt: Prompt, config: RunConfig, *, has_tools: bool = False
+) -> UserMessage:
     """Return the message for one text, which stands in it character for character."""
     facts = facts_of(config, prompt.coaching)
     if prompt.template is not None:
         return UserMessage(text=fill(prompt.template, source, facts))
     tag = tag_for([source])
+    tools = "Look up and check words with the tools before you answer. " if has_tools else ""
     return UserMessage(
         text=(
             f"Translate the text between <{tag}> and </{tag}> into {facts.target_language}. "
-            f"{_data('It is')} Answer with its translation alone, without the tags.\n\n"
+            f"{_data('It is')} {tools}Answer with its translation alone, without the tags.\n\n"
             f"{_between(tag, source)}"
         )
     )

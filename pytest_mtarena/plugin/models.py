@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_mtarena.contestants.model import READING_VERSION, ModelContestant
+from pytest_mtarena.contestants.tools import Toolbox
 from pytest_mtarena.errors import UsageError
 from pytest_mtarena.llm.breaker import Breaker
 from pytest_mtarena.llm.budget import Budget, BudgetChat
@@ -19,11 +20,11 @@ from pytest_mtarena.llm.prices import Pricer, PriceTable, read_prices
 from pytest_mtarena.llm.prompts import Builder, Prompt, make_prompt
 from pytest_mtarena.plugin.settings import ModelSettings, Settings
 from pytest_mtarena.protocols import Identity
+from pytest_mtarena.records import Json
+from pytest_mtarena.registry import Registry
 
 
-def load_models(
-    settings: Settings, workers: int, prompts: Mapping[str, Builder]
-) -> list[ModelContestant]:
+def load_models(settings: Settings, workers: int, registry: Registry) -> list[ModelContestant]:
     """Return a contestant for every model that was asked for; raises UsageError.
 
     The limit of costs is that of the whole session: workers divide it, and so do models.
@@ -37,18 +38,20 @@ def load_models(
         aliases=find_aliases(Path.cwd()),
         custom_endpoint=asked.base_url is not None,
     )
-    prompt = _prompt(asked, prompts)
+    prompt = _prompt(asked, registry.prompts())
+    tools = Toolbox(registry.tools(asked.tools_list or None)) if asked.tools else None
     file = {} if asked.prices is None else read_prices(asked.prices)
     pricer = Pricer(asked.provider, table=PriceTable(file=file), base_url=asked.base_url)
     budget = None if asked.max_cost is None else Budget(asked.max_cost / workers)
     breaker = Breaker()
-    return [_contestant(name, settings, prompt, pricer, budget, breaker) for name in names]
+    return [_contestant(name, settings, prompt, tools, pricer, budget, breaker) for name in names]
 
 
 def _contestant(
     name: ModelName,
     settings: Settings,
     prompt: Prompt,
+    tools: Toolbox | None,
     pricer: Pricer,
     budget: Budget | None,
     breaker: Breaker,
@@ -60,7 +63,7 @@ def _contestant(
         timeout=settings.timeout_seconds,
         breaker=breaker,
     )
-    facts = {
+    facts: dict[str, Json] = {
         **provider.facts,
         "reading": READING_VERSION,
         "keyed": asked.keyed,
@@ -70,6 +73,8 @@ def _contestant(
         else None,
         "model_as_given": name.given,
     }
+    if tools is not None:
+        facts["tools"] = {**tools.facts, "max_rounds": asked.max_tool_rounds}
     chat: Chat = provider
     if budget is not None:
         chat = BudgetChat(
@@ -100,6 +105,8 @@ def _contestant(
         max_tokens=settings.max_tokens,
         cost_of=cost_of,
         worst_case=pricer.worst_case,
+        tools=tools,
+        max_tool_rounds=asked.max_tool_rounds,
     )
 
 

@@ -202,6 +202,28 @@ OPTIONS: tuple[Option, ...] = (
         flag=True,
     ),
     Option(
+        "tools",
+        "let models call the tools of plug-ins; entries are then asked one by one",
+        "contestant",
+        flag=True,
+    ),
+    Option(
+        "tools-list",
+        "with --tools, only the tools with these names",
+        "contestant",
+        "NAME,...",
+        parse_names,
+        default=(),
+    ),
+    Option(
+        "max-tool-rounds",
+        "replies in which a model may ask for tools before it has to answer, per entry",
+        "contestant",
+        "N",
+        parse_count,
+        default=8,
+    ),
+    Option(
         "max-cost",
         "US dollars that the session may cost at most; nothing is sent that could go beyond",
         "contestant",

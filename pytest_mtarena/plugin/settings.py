@@ -24,6 +24,10 @@ class ModelSettings:
     coaching_file: Path | None
     coaching: str | None
     keyed: bool
+    tools: bool
+    tools_list: tuple[str, ...]
+    """The names of the tools; none means all."""
+    max_tool_rounds: int
     max_cost: float | None
     allow_unknown_cost: bool
     prices: Path | None
@@ -124,7 +128,8 @@ def read_settings(option: Any, base: Path) -> Settings:
             resources=resources,
             resource_facts=resource_facts(resources),
         ),
-        batch_size=option.mt_batch_size,
+        # A model that calls tools answers for one entry at a time.
+        batch_size=1 if option.mt_tools else option.mt_batch_size,
         concurrency=option.mt_concurrency,
         timeout_seconds=option.mt_timeout,
         max_tokens=option.mt_max_tokens,
@@ -153,6 +158,10 @@ def _model(option: Any, base: Path, path: Callable[[str | None], Path | None]) -
             raise UsageError(f"--mt-{name.replace('_', '-')}: no such file: {file}")
     if option.mt_allow_unknown_cost and option.mt_max_cost is None:
         raise UsageError("--mt-allow-unknown-cost needs --mt-max-cost, which refuses such models")
+    if option.mt_tools_list and not option.mt_tools:
+        raise UsageError("--mt-tools-list needs --mt-tools")
+    if option.mt_tools and not option.mt_model:
+        raise UsageError("--mt-tools needs --mt-model: only language models call tools")
     return ModelSettings(
         models=tuple(option.mt_model or ()),
         provider=option.mt_provider,
@@ -161,6 +170,9 @@ def _model(option: Any, base: Path, path: Callable[[str | None], Path | None]) -
         coaching_file=path(option.mt_coaching_file),
         coaching=option.mt_coaching,
         keyed=option.mt_structured,
+        tools=option.mt_tools,
+        tools_list=option.mt_tools_list,
+        max_tool_rounds=option.mt_max_tool_rounds,
         max_cost=option.mt_max_cost,
         allow_unknown_cost=option.mt_allow_unknown_cost,
         prices=path(option.mt_prices),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy  # noqa: F401  (pytester forgets modules that a test imports; numpy loads once)
 import pytest
 
 

@@ -307,3 +307,136 @@ def test_what_cannot_be_asked_for_is_one_line(arena, corpus, monkeypatch, option
     assert told in result.text
     assert "Traceback" not in result.text
     assert KEY not in result.text
+
+
+# -- tools ----------------------------------------------------------------------------------
+
+TOOLS = '''
+from pytest_mtarena import hookimpl
+
+def look_up(word: str) -> str:
+    """Return the translation of a word."""
+    return {"word": "palavra"}[word]
+
+@hookimpl
+def mtarena_tools():
+    return {"look_up": look_up, "other": look_up}
+'''
+
+
+def calling(server: Server, arguments: str, *, times: int = 1) -> None:
+    """Let the model ask for the tool ``times`` times before it answers with what it got."""
+    answer = server.answer
+
+    def some(handler: Any, body: dict[str, Any], number: int) -> None:
+        got = [message["content"] for message in body["messages"] if message["role"] == "tool"]
+        if len(got) >= times:
+            [said] = re.findall(r"word number (\d+)", body["messages"][1]["content"])
+            body["messages"].append({"content": f"word number {said}" if got else ""})
+            answer(handler, body, number)
+            return
+        cut = len(arguments) // 2
+        pieces = [
+            {"index": 0, "id": f"call_{number}", "type": "function",
+             "function": {"name": "look_up", "arguments": arguments[:cut]}},
+            {"index": 0, "function": {"arguments": arguments[cut:]}},
+        ]  # fmt: skip
+        events = [{"choices": [{"index": 0, "delta": {"tool_calls": [one]}}]} for one in pieces]
+        events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+        events.append({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}})
+        stream = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+        server._send(handler, 200, f"{stream}data: [DONE]\n\n".encode(), "text/event-stream")
+
+    server.answer = some  # type: ignore[method-assign]
+
+
+def test_a_model_calls_tools(arena, corpus, server, pytester, mode):
+    pytester.makeconftest(TOOLS)
+    calling(server, '{"word": "word"}')
+    result = arena(str(corpus(4)), "--mt-model=tiny-model", "--mt-tools", *asked(server), *mode)
+    assert result.code == 0, result.text
+    assert len(server.requests) == 8, "one entry at a time, twice"
+    first, second = server.requests[0], next(r for r in server.requests if len(r["messages"]) > 3)
+    assert [one["function"]["name"] for one in first["tools"]] == ["look_up", "other"]
+    assert second["messages"][2]["tool_calls"][0]["function"]["arguments"] == '{"word": "word"}'
+    assert second["messages"][3]["content"] == "palavra"
+    assert second["messages"][3]["tool_call_id"] == second["messages"][2]["tool_calls"][0]["id"]
+    card = result.card
+    assert card["scores"]["exact_matches"] == 4
+    assert all(row["tool_call_count"] == 1 for row in card["results"])
+    assert card["results"][0]["tool_calls"] == [
+        {
+            "round": 1,
+            "name": "look_up",
+            "arguments": '{"word": "word"}',
+            "result": "palavra",
+            "error": None,
+        }
+    ]
+    assert card["totals"]["prompt_tokens"] == 4 * 110, "both calls are counted"
+    assert card["config"]["batch_size"] == 1
+    assert verify(card) == []
+    again = arena(str(corpus(4)), "--mt-model=tiny-model", "--mt-tools", *asked(server), *mode)
+    assert len(server.requests) == 8, "every round was kept"
+    assert again.card["scores"]["exact_matches"] == 4
+    assert again.card["totals"]["total_cost_usd"] == 0
+
+
+def test_only_the_tools_that_were_named_are_shown(arena, corpus, server, pytester):
+    pytester.makeconftest(TOOLS)
+    calling(server, '{"word": "word"}')
+    result = arena(
+        str(corpus(1)), "--mt-model=tiny-model", "--mt-tools", "--mt-tools-list=look_up",
+        *asked(server),
+    )  # fmt: skip
+    assert result.code == 0, result.text
+    assert [one["function"]["name"] for one in server.requests[0]["tools"]] == ["look_up"]
+
+
+def test_a_bad_call_is_told_to_the_model_and_stands_in_the_row(arena, corpus, server, pytester):
+    pytester.makeconftest(TOOLS)
+    calling(server, '{"word": "tr')
+    result = arena(str(corpus(1)), "--mt-model=tiny-model", "--mt-tools", *asked(server))
+    assert result.code == 0, result.text
+    assert "bad arguments" in server.requests[1]["messages"][3]["content"]
+    assert "bad arguments" in result.card["results"][0]["tool_calls"][0]["error"]
+
+
+def test_a_model_that_never_answers_fails_after_its_rounds(arena, corpus, server, pytester):
+    pytester.makeconftest(TOOLS)
+    calling(server, '{"word": "word"}', times=99)
+    result = arena(
+        str(corpus(1)), "--mt-model=tiny-model", "--mt-tools", "--mt-max-tool-rounds=2",
+        *asked(server),
+    )  # fmt: skip
+    assert result.code == 1
+    assert len(server.requests) == 3
+    [row] = result.rows
+    assert "error (tool_rounds)" in result.text
+    assert "still asks for tools after 2 rounds" in row["error"]
+    assert row["tool_call_count"] == 2
+    assert row["usage"]["prompt_tokens"] == 30
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--mt-model=a/b", "--mt-tools"], "no plug-in contributes a tool"),
+        (["--mt-model=a/b", "--mt-tools-list=x"], "--mt-tools-list needs --mt-tools"),
+        (["--mt-tools", "--mt-method=methods/x"], "--mt-tools needs --mt-model"),
+    ],
+)
+def test_tools_that_cannot_be_used_are_one_line(arena, corpus, server, options, told):
+    result = arena(str(corpus(1)), *options, *asked(server))
+    assert result.code == 4, result.text
+    assert told in result.text
+    assert "Traceback" not in result.text
+
+
+def test_a_tool_that_does_not_exist_is_told_with_those_that_do(arena, corpus, server, pytester):
+    pytester.makeconftest(TOOLS)
+    options = ("--mt-model=a/b", "--mt-tools", "--mt-tools-list=lookup")
+    result = arena(str(corpus(1)), *options, *asked(server))
+    assert result.code == 4
+    assert "there is no tool 'lookup'" in result.text
+    assert "look_up" in result.text
