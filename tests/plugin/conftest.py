@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,11 @@ from typing import Any
 
 import numpy  # noqa: F401  (pytester forgets modules that a test imports; numpy loads once)
 import pytest
+
+# A shell that starts us in the background may have us ignore SIGINT, and what we start inherits
+# that: then no run could be interrupted.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass
