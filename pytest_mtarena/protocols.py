@@ -58,7 +58,9 @@ class Identity(Record):
 class Contestant(Protocol):
     """Makes attempts. Called in a background event loop, several batches at once.
 
-    One with an attribute ``metrics``, a mapping from ids, is judged by those too.
+    One with an attribute ``metrics``, a mapping from ids, is judged by those too. One with an
+    attribute ``gate``, a ``CallGate``, limits its calls itself, in number and in time: more of its
+    attempts are begun than calls may be out, so that one that waits to try again holds up nobody.
     """
 
     identity: Identity
@@ -66,6 +68,13 @@ class Contestant(Protocol):
     async def attempt(self, entries: Sequence[Entry], config: RunConfig) -> Sequence[Attempt]:
         """Return exactly one attempt per entry, in any order; never raises for a bad answer."""
         ...
+
+
+class CallGate(Protocol):
+    """How many calls a contestant has out."""
+
+    peak: int
+    """The most calls that were out at once."""
 
 
 class Report(Record):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_mtarena.contestants.calling import call
 from pytest_mtarena.contestants.method import fresh
-from pytest_mtarena.protocols import Contestant, Entry, Identity, Metric, PostTranslation
+from pytest_mtarena.protocols import CallGate, Contestant, Entry, Identity, Metric, PostTranslation
 from pytest_mtarena.records import Attempt, Failure, RunConfig
 
 
@@ -28,6 +28,11 @@ class HookedContestant:
         self.identity: Identity = known.model_copy(
             update={"facts": {**known.facts, "hooks": [name for name, _ in hooks]}}
         )
+
+    @property
+    def gate(self) -> CallGate | None:
+        """The contestant's own limit of calls, if it has one."""
+        return getattr(self.contestant, "gate", None)
 
     @property
     def metrics(self) -> Mapping[str, Metric]:

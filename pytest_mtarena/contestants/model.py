@@ -26,7 +26,7 @@ from pytest_mtarena.llm.prompts import (
     numbered_message,
     single_message,
 )
-from pytest_mtarena.protocols import Entry, Identity
+from pytest_mtarena.protocols import CallGate, Entry, Identity
 from pytest_mtarena.records import Attempt, Failure, Json, RunConfig
 from pytest_mtarena.text import cut
 
@@ -86,14 +86,15 @@ class ModelContestant:
         worst_case: Callable[[ChatRequest], float | None] | None = None,
         tools: Toolbox | None = None,
         max_tool_rounds: int = 8,
+        gate: CallGate | None = None,
     ) -> None:
         """Make a contestant.
 
         ``temperature`` and ``max_tokens`` are sent as they are given; None: not sent.
         ``together`` is how many of an attempt's own calls may run at once when it has to ask
-        again: 1 unless the chat itself limits how many calls are out. ``worst_case`` says what a
-        request can cost at most, for estimates. With ``tools`` every entry goes out alone, and the
-        model may ask for tools in at most ``max_tool_rounds`` replies.
+        again: 1 unless the chat itself limits how many calls are out, with ``gate``.
+        ``worst_case`` says what a request can cost at most, for estimates. With ``tools`` every
+        entry goes out alone; the model may ask for tools in at most ``max_tool_rounds`` replies.
         """
         self.identity = identity
         self._chat = chat
@@ -107,6 +108,7 @@ class ModelContestant:
         self._worst_case = worst_case
         self._tools = tools
         self._max_rounds = max_tool_rounds
+        self.gate = gate
 
     def system_prompt(self, config: RunConfig) -> SystemPrompt:
         """Return the system prompt of a run, for its card and for a dry run."""

@@ -29,7 +29,7 @@ from pytest_mtarena.llm.providers import (
     kind_of,
     provider_named,
 )
-from pytest_mtarena.llm.retry import CallFailed, Clock, RealClock, Retry, persist, retry_after
+from pytest_mtarena.llm.retry import CallFailed, Clock, Gate, RealClock, Retry, persist, retry_after
 from pytest_mtarena.llm.sse import DONE, Event, EventParser
 from pytest_mtarena.records import Json
 from pytest_mtarena.text import cut, printable
@@ -79,7 +79,7 @@ class ProviderChat:
         timeout: float = 600.0,
         stall: float = 300.0,
         retry: Retry = Retry(),  # noqa: B008  (frozen)
-        gate: asyncio.Semaphore | None = None,
+        gate: asyncio.Semaphore | Gate | None = None,
         breaker: Breaker | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = random_module.random,

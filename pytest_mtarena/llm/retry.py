@@ -136,13 +136,31 @@ def _date(text: str | None) -> float | None:
         return None
 
 
+class Gate:
+    """A limit of calls that are out at once, with the most that were."""
+
+    def __init__(self, places: int) -> None:
+        self._free = asyncio.Semaphore(places)
+        self._out = 0
+        self.peak = 0
+
+    async def __aenter__(self) -> None:
+        await self._free.acquire()
+        self._out += 1
+        self.peak = max(self.peak, self._out)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._out -= 1
+        self._free.release()
+
+
 async def persist(
     once: Callable[[], Awaitable[T]],
     *,
     retry: Retry,
     clock: Clock,
     random: Callable[[], float] = random_module.random,
-    gate: asyncio.Semaphore | None = None,
+    gate: asyncio.Semaphore | Gate | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> tuple[T, int]:
     """Return what ``once`` returns and how many tries it took.

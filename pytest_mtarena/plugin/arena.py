@@ -299,7 +299,7 @@ def load_contestants(
     if settings.model.models:
         from pytest_mtarena.plugin.models import load_models
 
-        models = load_models(settings, workers, registry)
+        models = load_models(settings, workers, max(1, settings.concurrency // workers), registry)
         loaded += [(HookedContestant(one, hooks) if hooks else one, None) for one in models]
     if settings.method_card is not None:
         _replace_card(loaded, settings.method_card)

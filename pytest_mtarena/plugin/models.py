@@ -18,13 +18,16 @@ from pytest_mtarena.llm.client import ProviderChat
 from pytest_mtarena.llm.names import ModelName, find_aliases, resolve_models
 from pytest_mtarena.llm.prices import Pricer, PriceTable, read_prices
 from pytest_mtarena.llm.prompts import Builder, Prompt, make_prompt
+from pytest_mtarena.llm.retry import Gate
 from pytest_mtarena.plugin.settings import ModelSettings, Settings
 from pytest_mtarena.protocols import Identity
 from pytest_mtarena.records import Json
 from pytest_mtarena.registry import Registry
 
 
-def load_models(settings: Settings, workers: int, registry: Registry) -> list[ModelContestant]:
+def load_models(
+    settings: Settings, workers: int, share: int, registry: Registry
+) -> list[ModelContestant]:
     """Return a contestant for every model that was asked for; raises UsageError.
 
     The limit of costs is that of the whole session: workers divide it, and so do models.
@@ -44,7 +47,9 @@ def load_models(settings: Settings, workers: int, registry: Registry) -> list[Mo
     pricer = Pricer(asked.provider, table=PriceTable(file=file), base_url=asked.base_url)
     budget = None if asked.max_cost is None else Budget(asked.max_cost / workers)
     breaker = Breaker()
-    return [_contestant(name, settings, prompt, tools, pricer, budget, breaker) for name in names]
+    return [
+        _contestant(name, settings, prompt, tools, pricer, budget, breaker, share) for name in names
+    ]
 
 
 def _contestant(
@@ -55,13 +60,16 @@ def _contestant(
     pricer: Pricer,
     budget: Budget | None,
     breaker: Breaker,
+    share: int,
 ) -> ModelContestant:
     asked = settings.model
+    gate = Gate(share)
     provider = ProviderChat(
         asked.provider,
         base_url=asked.base_url,
         timeout=settings.timeout_seconds,
         breaker=breaker,
+        gate=gate,
     )
     facts: dict[str, Json] = {
         **provider.facts,
@@ -107,6 +115,8 @@ def _contestant(
         worst_case=pricer.worst_case,
         tools=tools,
         max_tool_rounds=asked.max_tool_rounds,
+        gate=gate,
+        together=share,
     )
 
 

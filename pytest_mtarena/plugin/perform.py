@@ -22,7 +22,7 @@ from pytest_mtarena.protocols import Entry, public_entry
 from pytest_mtarena.records import NO_REFERENCE, Attempt, Case, Failure, Grade
 from pytest_mtarena.run.batches import Slot, cut_batches
 from pytest_mtarena.run.flight import FlightLog, Verdicts, opaque
-from pytest_mtarena.run.runahead import Request, RunAhead
+from pytest_mtarena.run.runahead import Request, RunAhead, places
 
 Graded = tuple[Attempt, Grade]
 
@@ -68,7 +68,11 @@ class Performer:
         settings = arena.settings
         self._arena = arena
         self._done = dict(done or {})
-        self._window = 2 * arena.share
+        self._windows = {
+            contestant.identity.label: 2 * places(contestant, arena.share)
+            for contestant, _ in arena.contestants
+        }
+        """Label to the most requests of a contestant that are submitted and not answered."""
         self._lookahead = make_lookahead(session.config, session.items)
         # A set: --keep-duplicates makes two items of one case, which is sent once.
         needs = [need for item in session.items if (need := Need.of_item(item)) is not None]
@@ -241,7 +245,7 @@ class Performer:
                 number = self._number[need.slot]
                 if number not in self._sent:
                     label = need.run.contestant.identity.label
-                    if self.runahead.open_requests(label) >= self._window:
+                    if self.runahead.open_requests(label) >= self._windows[label]:
                         return
                     self._start(number)
             self._lookahead.advance()

@@ -16,7 +16,7 @@ from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import wait as wait_futures
 from dataclasses import dataclass, field
 
-from pytest_mtarena.protocols import Contestant, Entry
+from pytest_mtarena.protocols import CallGate, Contestant, Entry
 from pytest_mtarena.records import Attempt, Failure, RunConfig
 from pytest_mtarena.run.batches import Slot
 
@@ -24,6 +24,16 @@ _TICK = 0.25
 """Seconds between two heartbeats of the loop."""
 _GRACE = 5.0
 """Seconds over its time-out after which a call that blocks the whole loop is given up."""
+
+
+OVERLAP = 4
+"""Attempts begun per call that may be out, of a contestant that limits its calls itself."""
+
+
+def places(contestant: Contestant, concurrency: int) -> int:
+    """Return how many attempts of a contestant may be under way at once."""
+    own = getattr(contestant, "gate", None) is not None
+    return concurrency * OVERLAP if own else concurrency
 
 
 @dataclass(slots=True)
@@ -47,8 +57,9 @@ class Request:
 class RunAhead:
     """Keeps several requests per contestant in flight.
 
-    ``concurrency`` is the number of calls in flight at once per contestant. A request never
-    raises: an exception, a time-out or a crash becomes a Failure on each of its entries.
+    ``concurrency`` is the number of calls in flight at once per contestant; one that limits its
+    calls itself (``gate``) has more attempts under way, and limits them in time too. A request
+    never raises: an exception, a time-out or a crash becomes a Failure on each of its entries.
     """
 
     def __init__(
@@ -123,7 +134,8 @@ class RunAhead:
 
     async def _serve(self, request: Request, engine: _Engine) -> None:
         try:
-            async with engine.gate(request.contestant.identity.label, self.concurrency):
+            limit = places(request.contestant, self.concurrency)
+            async with engine.gate(request.contestant.identity.label, limit):
                 if not request.future.cancelled():
                     await self._answer(request, engine)
         except asyncio.CancelledError:
@@ -137,13 +149,17 @@ class RunAhead:
     async def _answer(self, request: Request, engine: _Engine) -> None:
         label = request.contestant.identity.label
         count = engine.in_flight[label] = engine.in_flight.get(label, 0) + 1
-        self.peak_in_flight[label] = max(count, self.peak_in_flight.get(label, 0))
+        own: CallGate | None = getattr(request.contestant, "gate", None)
+        if own is None:
+            self.peak_in_flight[label] = max(count, self.peak_in_flight.get(label, 0))
         if self._on_start is not None:
             self._on_start(request)
         request.started = time.monotonic()
         try:
-            attempts = await _ask(request)
+            attempts = await _ask(request, limited=own is None)
         finally:
+            if own is not None:
+                self.peak_in_flight[label] = own.peak
             engine.in_flight[label] -= 1
             if self._on_end is not None and engine is self._engine:
                 self._on_end(request)
@@ -253,15 +269,18 @@ def _turn(loop: asyncio.AbstractEventLoop) -> None:
     loop.close()
 
 
-async def _ask(request: Request) -> list[Attempt]:
-    """Ask the contestant, for at most its time-out; every outcome is a list of attempts."""
+async def _ask(request: Request, *, limited: bool) -> list[Attempt]:
+    """Ask the contestant; every outcome is a list of attempts.
+
+    ``limited``: for at most the run's time-out; else the contestant limits each of its calls.
+    """
     limit = request.config.timeout_seconds
     began = time.perf_counter()
     # A task of its own: the contestant's frames end here, and one that swallows its
     # cancellation cannot hold us.
     task = asyncio.ensure_future(_call(request.contestant, request.entries, request.config))
     try:
-        done, _ = await asyncio.wait({task}, timeout=limit)
+        done, _ = await asyncio.wait({task}, timeout=limit if limited else None)
     except asyncio.CancelledError:
         task.cancel()
         raise

@@ -440,3 +440,29 @@ def test_a_tool_that_does_not_exist_is_told_with_those_that_do(arena, corpus, se
     assert result.code == 4
     assert "there is no tool 'lookup'" in result.text
     assert "look_up" in result.text
+
+
+def test_a_batch_that_waits_to_try_again_holds_up_nobody(arena, corpus, server):
+    answer = server.answer
+
+    def wait_first(handler: Any, body: dict[str, Any], number: int) -> None:
+        if number:
+            answer(handler, body, number)
+            return
+        handler.send_response(429)
+        handler.send_header("Retry-After", "1")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    server.answer = wait_first  # type: ignore[method-assign]
+    result = arena(
+        str(corpus(8)), "--mt-model=tiny-model", "--mt-batch-size=2", "--mt-concurrency=1",
+        *asked(server),
+    )  # fmt: skip
+    assert result.code == 0, result.text
+    texts = [request["messages"][1]["content"] for request in server.requests]
+    assert len(texts) == 5
+    assert texts.index(texts[0], 1) == 4, "the others go before it is tried again"
+    assert server.peak == 1
+    assert result.card["scores"]["exact_matches"] == 8
+    assert result.card["config"]["peak_in_flight"] == 1
