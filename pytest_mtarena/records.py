@@ -284,6 +284,8 @@ class RunConfig(Record):
     timeout_seconds: float = 600.0
     temperature: float = 0.0
     max_tokens: int = 32768
+    fst_retries: int = 0
+    """How often words that an analyser rejects may be asked for again (``--mt-fst-retries``)."""
     entry_count: int = 0
     """How many entries the whole suite holds: for methods that replay a file by position."""
     options: Mapping[str, str] = Field(default_factory=dict)

@@ -152,6 +152,28 @@ class ModelContestant:
                 break
         return [state.attempt() for state in states]
 
+    async def revise(self, entry: Entry, output: str, wish: str, config: RunConfig) -> Attempt:
+        """Ask again for one entry: the model sees its translation, then the wish.
+
+        Without tools. The attempt has the time, tokens and cost of this call alone; never raises.
+        """
+        state = _State(str(entry["id"]), str(entry["source"]), entry)
+        try:
+            request, _ = self._request([state.source], [entry], config)
+            said = (
+                Message(role="assistant", content=output),
+                Message(role="user", content=wish),
+            )
+            reply = await self._chat.ask(
+                request.model_copy(update={"messages": (*request.messages, *said), "tools": ()})
+            )
+        except Exception as error:
+            state.fail(error, 1)
+            return state.attempt()
+        _bill([state], reply, self._cost_of(reply))
+        _take_single(state, reply)
+        return state.attempt()
+
     async def aclose(self) -> None:
         """Close the chat."""
         await self._chat.aclose()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,9 +69,18 @@ class Run:
             timeout_seconds=self.settings.timeout_seconds,
             temperature=self.settings.temperature,
             max_tokens=self.settings.max_tokens,
+            fst_retries=self.settings.model.fst_retries,
             entry_count=self.suite.entry_count,
             options=self.settings.method_args,
         )
+
+    def check(self) -> None:
+        """Let the contestant, or one that it wraps, say that it cannot do this run."""
+        inner: Any = self.contestant
+        while inner is not None:
+            if hasattr(inner, "check"):
+                inner.check(self.config)
+            inner = getattr(inner, "contestant", None)
 
     @cached_property
     def directions(self) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_mtarena.contestants.model import READING_VERSION, ModelContestant
+from pytest_mtarena.contestants.revising import RevisingContestant
 from pytest_mtarena.contestants.tools import Toolbox
 from pytest_mtarena.errors import UsageError
 from pytest_mtarena.llm.breaker import Breaker
@@ -22,12 +23,13 @@ from pytest_mtarena.llm.retry import Gate
 from pytest_mtarena.plugin.settings import ModelSettings, Settings
 from pytest_mtarena.protocols import Identity
 from pytest_mtarena.records import Json
+from pytest_mtarena.referee.review import fst_review
 from pytest_mtarena.registry import Registry
 
 
 def load_models(
     settings: Settings, workers: int, share: int, registry: Registry
-) -> list[ModelContestant]:
+) -> list[ModelContestant | RevisingContestant]:
     """Return a contestant for every model that was asked for; raises UsageError.
 
     The limit of costs is that of the whole session: workers divide it, and so do models.
@@ -47,9 +49,13 @@ def load_models(
     pricer = Pricer(asked.provider, table=PriceTable(file=file), base_url=asked.base_url)
     budget = None if asked.max_cost is None else Budget(asked.max_cost / workers)
     breaker = Breaker()
-    return [
+    made = [
         _contestant(name, settings, prompt, tools, pricer, budget, breaker, share) for name in names
     ]
+    if not asked.fst_retries:
+        return list(made)
+    review = fst_review(settings.scoring.resources)
+    return [RevisingContestant(one, review, asked.fst_retries) for one in made]
 
 
 def _contestant(

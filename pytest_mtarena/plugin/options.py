@@ -28,6 +28,17 @@ def parse_count(text: str) -> int:
     return value
 
 
+def parse_retries(text: str) -> int:
+    """Parse a whole number >= 0."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"takes a whole number from 0, not {text!r}")
+    return value
+
+
 def parse_seconds(text: str) -> float:
     """Parse a positive number of seconds."""
     value = _number(text)
@@ -224,6 +235,15 @@ OPTIONS: tuple[Option, ...] = (
         default=8,
     ),
     Option(
+        "fst-retries",
+        "send translations with words that the analyser (--fst) rejects back to the model, at most "
+        "so often; told to methods",
+        "contestant",
+        "N",
+        parse_retries,
+        default=0,
+    ),
+    Option(
         "max-cost",
         "US dollars that the session may cost at most; nothing is sent that could go beyond",
         "contestant",
@@ -410,6 +430,12 @@ OPTIONS: tuple[Option, ...] = (
         "a morphological analyser (.hfstol), or a directory with one a language (glg.hfstol)",
         "score",
         "PATH",
+    ),
+    Option(
+        "skip-fst",
+        "use no analyser, neither for scores nor for --fst-retries",
+        "score",
+        flag=True,
     ),
     Option(
         "glossary",

@@ -107,6 +107,7 @@ class Reporting:
                 continue  # collection tells
             for run in runs:
                 try:
+                    run.check()
                     # Not the run's own: a conftest that is found later may add metrics to that.
                     referee = run.new_referee()
                     if settings.scoring.resource_facts and (

@@ -28,6 +28,7 @@ class ModelSettings:
     tools_list: tuple[str, ...]
     """The names of the tools; none means all."""
     max_tool_rounds: int
+    fst_retries: int
     max_cost: float | None
     allow_unknown_cost: bool
     prices: Path | None
@@ -90,6 +91,8 @@ def read_settings(option: Any, base: Path) -> Settings:
     if normalization not in ("NFC", "none"):
         raise UsageError(f"--mt-normalization takes NFC or none, not {normalization!r}")
     resources = read_resources(option, base)
+    if option.mt_skip_fst:
+        resources = resources.model_copy(update={"fst": None})
     args: dict[str, str] = {}
     for key, value in option.mt_method_arg or ():
         if key in args:
@@ -158,6 +161,8 @@ def _model(option: Any, base: Path, path: Callable[[str | None], Path | None]) -
             raise UsageError(f"--mt-{name.replace('_', '-')}: no such file: {file}")
     if option.mt_allow_unknown_cost and option.mt_max_cost is None:
         raise UsageError("--mt-allow-unknown-cost needs --mt-max-cost, which refuses such models")
+    if option.mt_fst_retries and option.mt_model and not (option.mt_fst or option.mt_skip_fst):
+        raise UsageError("--mt-fst-retries needs --mt-fst PATH: the analyser that says which words")
     if option.mt_tools_list and not option.mt_tools:
         raise UsageError("--mt-tools-list needs --mt-tools")
     if option.mt_tools and not option.mt_model:
@@ -173,6 +178,7 @@ def _model(option: Any, base: Path, path: Callable[[str | None], Path | None]) -
         tools=option.mt_tools,
         tools_list=option.mt_tools_list,
         max_tool_rounds=option.mt_max_tool_rounds,
+        fst_retries=0 if option.mt_skip_fst else option.mt_fst_retries,
         max_cost=option.mt_max_cost,
         allow_unknown_cost=option.mt_allow_unknown_cost,
         prices=path(option.mt_prices),

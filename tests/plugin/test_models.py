@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -466,3 +468,94 @@ def test_a_batch_that_waits_to_try_again_holds_up_nobody(arena, corpus, server):
     assert server.peak == 1
     assert result.card["scores"]["exact_matches"] == 8
     assert result.card["config"]["peak_in_flight"] == 1
+
+
+# -- words that an analyser rejects ---------------------------------------------------------
+
+
+@pytest.fixture
+def analyser(tmp_path):
+    """An analyser that knows two words."""
+    if shutil.which("hfst-strings2fst") is None:
+        pytest.skip("needs the Debian package hfst")
+    words = tmp_path / "words"
+    words.write_text("palavra\nnúmero\n", encoding="utf-8")
+    made = tmp_path / "words.hfstol"
+    pipe = f"hfst-strings2fst -j -i {words} | hfst-fst2fst -O -o {made}"
+    subprocess.run(["sh", "-c", pipe], check=True, capture_output=True)
+    return made
+
+
+def misspelling(server: Server, *said: str) -> None:
+    """Let the model say these words in turn, in its first answer and when it is asked again."""
+    answer = server.answer
+
+    def some(handler: Any, body: dict[str, Any], number: int) -> None:
+        again = (len(body["messages"]) - 2) // 2
+        [which] = re.findall(r"word number (\d+)", body["messages"][1]["content"])
+        body["messages"].append({"content": f"word number {which}"})
+        replace = say
+        try:
+            globals()["say"] = lambda text: replace(text).replace("palavra", said[again])
+            answer(handler, body, number)
+        finally:
+            globals()["say"] = replace
+
+    server.answer = some  # type: ignore[method-assign]
+
+
+def test_rejected_words_go_back_to_the_model(arena, corpus, server, analyser, mode):
+    misspelling(server, "palabra", "palavra")
+    arguments = (
+        str(corpus(3)), "--mt-model=tiny-model", "--mt-batch-size=1", "--mt-concurrency=1",
+        f"--mt-fst={analyser}", *asked(server),
+    )  # fmt: skip
+    result = arena(*arguments, "--mt-fst-retries=3", *mode)
+    assert result.code == 0, result.text
+    assert len(server.requests) == 6, "asked again once, since then all is well"
+    again = next(one for one in server.requests if len(one["messages"]) == 5)
+    assert again["messages"][2]["content"].startswith("palabra")
+    assert "“palabra”" in again["messages"][3]["content"]
+    card = result.card
+    assert card["scores"]["exact_matches"] == 3
+    assert card["scores"]["fst_acceptance_rate"] == 1.0
+    row = card["results"][0]
+    assert row["metadata"]["fst_attempts"] == [
+        {"output": row["predicted"].replace("palavra", "palabra"), "rejected": ["palabra"]},
+        {"output": row["predicted"], "rejected": []},
+    ]
+    assert row["metadata"]["calls"] == 2
+    assert row["usage"]["prompt_tokens"] == 200
+    skipped = arena(*arguments, "--mt-fst-retries=3", "--mt-skip-fst", "--mt-no-cache")
+    assert len(server.requests) == 9
+    assert skipped.card["scores"]["fst_acceptance_rate"] is None
+    assert skipped.card["scores"]["exact_matches"] == 0
+
+
+def test_a_revision_that_makes_it_worse_is_not_taken(arena, corpus, server, analyser):
+    misspelling(server, "palabra", "mala palabra")
+    result = arena(
+        str(corpus(1)), "--mt-model=tiny-model", f"--mt-fst={analyser}", "--mt-fst-retries=2",
+        *asked(server),
+    )  # fmt: skip
+    assert result.code == 0, result.text
+    [row] = result.rows
+    assert row["predicted"].startswith("palabra")
+    assert [len(one["rejected"]) for one in row["metadata"]["fst_attempts"]] == [1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--mt-fst-retries=2"], "--mt-fst-retries needs --mt-fst PATH"),
+        (["--mt-fst-retries=-1"], "takes a whole number from 0"),
+        (["--mt-fst-retries=2", "--mt-fst=empty"], "por.hfstol"),
+    ],
+)
+def test_retries_without_an_analyser_are_one_line(arena, corpus, server, pytester, options, told):
+    pytester.mkdir("empty")
+    result = arena(str(corpus(1)), "--mt-model=tiny-model", *options, *asked(server))
+    assert result.code != 0
+    assert told in result.text
+    assert "Traceback" not in result.text
+    assert server.requests == []
