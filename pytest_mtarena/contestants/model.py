@@ -61,7 +61,8 @@ class ModelContestant:
     """Asks a model for translations.
 
     A batch goes out as one request: as a JSON object with a schema when ``keyed``, else as
-    numbered lines. An entry alone goes out as it is.
+    numbered lines. An entry alone goes out as it is. With a keyed prompt every request is a JSON
+    object, with a schema when ``keyed``.
     """
 
     def __init__(
@@ -104,7 +105,9 @@ class ModelContestant:
         """Return what the card of a run says of how the model was asked."""
         prompt = self.system_prompt(config)
         return {
-            "condition": "coached" if self._prompt.coaching else prompt.name,
+            "condition": "coached"
+            if self._prompt.coaching and not self._prompt.keyed
+            else prompt.name,
             "system_prompt": prompt.text,
             "api_provider": self._chat.facts.get("provider"),
         }
@@ -144,14 +147,16 @@ class ModelContestant:
     def _request(
         self, sources: Sequence[str], entries: Sequence[Entry], config: RunConfig
     ) -> tuple[ChatRequest, UserMessage]:
-        is_keyed = self._keyed and len(sources) > 1 and self._prompt.template is None
-        if len(sources) == 1 or self._prompt.template is not None:
-            message = single_message(sources[0], self._prompt, config)
-        elif is_keyed:
+        if self._prompt.template is None and (
+            self._prompt.keyed or (self._keyed and len(sources) > 1)
+        ):
             ids = [str(entry["id"]) for entry in entries]
             message = keyed_message(ids, sources, self._prompt, config)
+        elif len(sources) == 1 or self._prompt.template is not None:
+            message = single_message(sources[0], self._prompt, config)
         else:
             message = numbered_message(sources, self._prompt, config)
+        has_schema = self._keyed and bool(message.keys)
         request = ChatRequest(
             model=self._model,
             messages=(
@@ -160,8 +165,8 @@ class ModelContestant:
             ),
             temperature=self._temperature,
             max_tokens=self._max_tokens,
-            reply_schema_name=keyed.SCHEMA_NAME if is_keyed else None,
-            reply_schema=keyed.schema(message.keys) if is_keyed else None,
+            reply_schema_name=keyed.SCHEMA_NAME if has_schema else None,
+            reply_schema=keyed.schema(message.keys) if has_schema else None,
         )
         return request, message
 
@@ -180,7 +185,7 @@ class ModelContestant:
             return []
         _bill(group, reply, self._cost_of(reply))
         if len(group) == 1:
-            _take_single(group[0], reply)
+            _take_single(group[0], reply, message)
             return []
         return _take_batch(group, reply, message)
 
@@ -280,22 +285,27 @@ class _State:
         )
 
 
-def _take_single(state: _State, reply: ChatReply) -> None:
+def _take_single(state: _State, reply: ChatReply, message: UserMessage) -> None:
     """Take the reply to a request for one entry."""
     state.raw = storable(reply.text)
-    text = clean(without_thought(reply.text, [state.source]), state.source)
+    said, why = without_thought(reply.text, [state.source]), f"finish reason {reply.finish}"
+    if message.keys:
+        found = keyed.read(said, message.keys, cut=reply.finish == "length")
+        said = "" if found.whole else found.texts.get(message.keys[0], "")
+        why = ", ".join(dict.fromkeys(one.kind for one in found.problems)) or why
+    text = clean(said, state.source)
     if reply.finish == "content_filter":
-        message = "the provider held the reply back (content_filter)"
-        state.failure = Failure(kind="blocked", message=message)
+        told = "the provider held the reply back (content_filter)"
+        state.failure = Failure(kind="blocked", message=told)
     elif reply.finish == "length":
         what = "the reply was cut at the limit of tokens" if text else _spent(reply)
         state.failure = Failure(kind="truncated", message=f"{what}; raise --mt-max-tokens")
     elif not text:
-        message = f"the reply is empty (finish reason {reply.finish})"
-        state.failure = Failure(kind="parse_error", message=message)
+        what = "the reply has no answer for this key" if message.keys else "the reply is empty"
+        state.failure = Failure(kind="parse_error", message=f"{what} ({why})")
     elif not is_unicode(text):
-        message = "the reply is not valid Unicode (a lone surrogate)"
-        state.failure = Failure(kind="parse_error", message=message)
+        told = "the reply is not valid Unicode (a lone surrogate)"
+        state.failure = Failure(kind="parse_error", message=told)
     else:
         state.output = text
 

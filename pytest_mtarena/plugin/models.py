@@ -12,6 +12,7 @@ from pytest_mtarena.errors import UsageError
 from pytest_mtarena.llm.breaker import Breaker
 from pytest_mtarena.llm.budget import Budget, BudgetChat
 from pytest_mtarena.llm.cache import CachingChat
+from pytest_mtarena.llm.champollion import readable_coaching
 from pytest_mtarena.llm.chat import Chat, ChatReply, ChatRequest
 from pytest_mtarena.llm.client import ProviderChat
 from pytest_mtarena.llm.names import ModelName, find_aliases, resolve_models
@@ -21,13 +22,19 @@ from pytest_mtarena.plugin.settings import ModelSettings, Settings
 from pytest_mtarena.protocols import Identity
 
 
-def load_models(
-    settings: Settings, workers: int, prompts: Mapping[str, Builder]
-) -> list[ModelContestant]:
-    """Return a contestant for every model that was asked for; raises UsageError.
+class Purse:
+    """What all models of a session share, whatever they are asked for."""
 
-    The limit of costs is that of the whole session: workers divide it, and so do models.
-    """
+    def __init__(self, max_cost: float | None, workers: int) -> None:
+        """The limit of costs is that of the whole session: workers divide it, and so do models."""
+        self.budget = None if max_cost is None else Budget(max_cost / workers)
+        self.breaker = Breaker()
+
+
+def load_models(
+    settings: Settings, purse: Purse, prompts: Mapping[str, Builder]
+) -> list[ModelContestant]:
+    """Return a contestant for every model that was asked for; raises UsageError."""
     asked = settings.model
     if not asked.models:
         return []
@@ -40,9 +47,7 @@ def load_models(
     prompt = _prompt(asked, prompts)
     file = {} if asked.prices is None else read_prices(asked.prices)
     pricer = Pricer(asked.provider, table=PriceTable(file=file), base_url=asked.base_url)
-    budget = None if asked.max_cost is None else Budget(asked.max_cost / workers)
-    breaker = Breaker()
-    return [_contestant(name, settings, prompt, pricer, budget, breaker) for name in names]
+    return [_contestant(name, settings, prompt, pricer, purse) for name in names]
 
 
 def _contestant(
@@ -50,15 +55,14 @@ def _contestant(
     settings: Settings,
     prompt: Prompt,
     pricer: Pricer,
-    budget: Budget | None,
-    breaker: Breaker,
+    purse: Purse,
 ) -> ModelContestant:
     asked = settings.model
     provider = ProviderChat(
         asked.provider,
         base_url=asked.base_url,
         timeout=settings.timeout_seconds,
-        breaker=breaker,
+        breaker=purse.breaker,
     )
     facts = {
         **provider.facts,
@@ -70,10 +74,17 @@ def _contestant(
         else None,
         "model_as_given": name.given,
     }
+    if prompt.tone or prompt.context or prompt.gender:
+        told = json.dumps([prompt.tone, prompt.context, prompt.gender])
+        facts["register_sha256"] = hashlib.sha256(told.encode()).hexdigest()
     chat: Chat = provider
-    if budget is not None:
+    if purse.budget is not None:
         chat = BudgetChat(
-            chat, budget, pricer.worst_case, pricer.cost_of, allow_unknown=asked.allow_unknown_cost
+            chat,
+            purse.budget,
+            pricer.worst_case,
+            pricer.cost_of,
+            allow_unknown=asked.allow_unknown_cost,
         )
     if asked.cache_dir is not None:
         chat = CachingChat(chat, asked.cache_dir, parser_version=READING_VERSION)
@@ -111,4 +122,14 @@ def _prompt(asked: ModelSettings, more: Mapping[str, Builder]) -> Prompt:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"--mt-coaching-file {asked.coaching_file}: {error}") from None
     name = asked.prompt or ("custom" if coaching else "naive")
-    return make_prompt(name, coaching=coaching, more=more)
+    if name == "champollion":
+        file = asked.coaching_file
+        coaching = readable_coaching(coaching, "--mt-coaching" if file is None else file.name)
+    return make_prompt(
+        name,
+        coaching=coaching,
+        tone=asked.tone,
+        context=asked.context,
+        gender=asked.gender,
+        more=more,
+    )

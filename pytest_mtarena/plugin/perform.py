@@ -20,7 +20,7 @@ from pytest_mtarena.plugin.lookahead import make_lookahead
 from pytest_mtarena.plugin.ship import pack
 from pytest_mtarena.protocols import Entry, public_entry
 from pytest_mtarena.records import NO_REFERENCE, Attempt, Case, Failure, Grade
-from pytest_mtarena.run.batches import Slot, cut_batches
+from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.flight import FlightLog, Verdicts, opaque
 from pytest_mtarena.run.runahead import Request, RunAhead
 
@@ -65,7 +65,6 @@ class Performer:
         ``record`` takes each row at once; without it a row travels with the item's report.
         """
         self._record = record
-        settings = arena.settings
         self._arena = arena
         self._done = dict(done or {})
         self._window = 2 * arena.share
@@ -80,7 +79,7 @@ class Performer:
         """The slots whose item did not wait for the answer: their row says so."""
         self._served: set[Slot] = set()
         """The slots of suite items that have had their answer."""
-        self._batches = cut_batches(slots, settings.batch_size)
+        self._batches = arena.batches(slots)
         self._number = {
             slot: number for number, batch in enumerate(self._batches) for slot in batch
         }
