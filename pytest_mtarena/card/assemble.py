@@ -251,6 +251,7 @@ def _config(facts: RunFacts) -> dict[str, Any]:
         },
         "run_name": facts.run_name,
         "normalization": facts.scoring.normalization,
+        **({} if facts.champollion is None else {"champollion": dict(facts.champollion)}),
         "workers": facts.worker_count,
         "peak_in_flight": facts.peak_in_flight,
     }

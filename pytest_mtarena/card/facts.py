@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
 from pytest_mtarena.protocols import Identity
-from pytest_mtarena.records import Record, RunConfig, Scoring, Suite, SuiteSettings
+from pytest_mtarena.records import Json, Record, RunConfig, Scoring, Suite, SuiteSettings
 
 
 class RunFacts(Record):
@@ -43,5 +44,7 @@ class RunFacts(Record):
     model_id: str | None = None
     """As an API returned it; None means the identity's slug."""
     api_provider: str | None = None
+    champollion: Mapping[str, Json] | None = None
+    """The champollion config that values of the run are from, and which; None without one."""
     notes: tuple[str, ...] = ()
     """Things to worry about that the rows do not show, one line each: a metric that broke."""

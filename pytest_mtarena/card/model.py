@@ -100,6 +100,8 @@ class Config(Block):
     suite: SuiteReading
     run_name: str | None
     normalization: str
+    champollion: dict[str, Json] | None = None
+    """The champollion config that values of the run are from; left out without one."""
     workers: int
     peak_in_flight: int | None
     """The most requests that were under way at once; null when it was not measured."""

@@ -7,6 +7,7 @@ then alone, and then fails: no entry ever gets a text that another may own.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -68,7 +69,8 @@ class ModelContestant:
     """Asks a model for translations.
 
     A batch goes out as one request: as a JSON object with a schema when ``keyed``, else as
-    numbered lines. An entry alone goes out as it is.
+    numbered lines. An entry alone goes out as it is. With a keyed prompt every request is a JSON
+    object, with a schema when ``keyed``.
     """
 
     def __init__(
@@ -118,7 +120,9 @@ class ModelContestant:
         """Return what the card of a run says of how the model was asked."""
         prompt = self.system_prompt(config)
         return {
-            "condition": "coached" if self._prompt.coaching else prompt.name,
+            "condition": "coached"
+            if self._prompt.coaching and not self._prompt.keyed
+            else prompt.name,
             "system_prompt": prompt.text,
             "api_provider": self._chat.facts.get("provider"),
         }
@@ -159,9 +163,12 @@ class ModelContestant:
         """
         state = _State(str(entry["id"]), str(entry["source"]), entry)
         try:
-            request, _ = self._request([state.source], [entry], config)
+            request, message = self._request([state.source], [entry], config)
+            form = output
+            if message.keys:
+                form = json.dumps({message.keys[0]: output}, ensure_ascii=False)
             said = (
-                Message(role="assistant", content=output),
+                Message(role="assistant", content=form),
                 Message(role="user", content=wish),
             )
             reply = await self._chat.ask(
@@ -171,7 +178,7 @@ class ModelContestant:
             state.fail(error, 1)
             return state.attempt()
         _bill([state], reply, self._cost_of(reply))
-        _take_single(state, reply)
+        _take_single(state, reply, message)
         return state.attempt()
 
     async def aclose(self) -> None:
@@ -181,15 +188,17 @@ class ModelContestant:
     def _request(
         self, sources: Sequence[str], entries: Sequence[Entry], config: RunConfig
     ) -> tuple[ChatRequest, UserMessage]:
-        is_keyed = self._keyed and len(sources) > 1 and self._prompt.template is None
-        if len(sources) == 1 or self._prompt.template is not None:
-            has_tools = self._tools is not None
-            message = single_message(sources[0], self._prompt, config, has_tools=has_tools)
-        elif is_keyed:
+        if self._prompt.template is None and (
+            self._prompt.keyed or (self._keyed and len(sources) > 1)
+        ):
             ids = [str(entry["id"]) for entry in entries]
             message = keyed_message(ids, sources, self._prompt, config)
+        elif len(sources) == 1 or self._prompt.template is not None:
+            has_tools = self._tools is not None
+            message = single_message(sources[0], self._prompt, config, has_tools=has_tools)
         else:
             message = numbered_message(sources, self._prompt, config)
+        has_schema = self._keyed and bool(message.keys)
         request = ChatRequest(
             model=self._model,
             messages=(
@@ -198,8 +207,8 @@ class ModelContestant:
             ),
             temperature=self._temperature,
             max_tokens=self._max_tokens,
-            reply_schema_name=keyed.SCHEMA_NAME if is_keyed else None,
-            reply_schema=keyed.schema(message.keys) if is_keyed else None,
+            reply_schema_name=keyed.SCHEMA_NAME if has_schema else None,
+            reply_schema=keyed.schema(message.keys) if has_schema else None,
             tools=() if self._tools is None else self._tools.definitions,
         )
         return request, message
@@ -213,7 +222,7 @@ class ModelContestant:
             request, message = self._request([one.source for one in group], entries, config)
             async with gate:
                 if self._tools is not None:
-                    await self._with_tools(group[0], request, config, self._tools)
+                    await self._with_tools(group[0], request, message, config, self._tools)
                     return []
                 reply = await self._chat.ask(request)
         except Exception as error:
@@ -222,12 +231,17 @@ class ModelContestant:
             return []
         _bill(group, reply, self._cost_of(reply))
         if len(group) == 1:
-            _take_single(group[0], reply)
+            _take_single(group[0], reply, message)
             return []
         return _take_batch(group, reply, message)
 
     async def _with_tools(
-        self, state: _State, request: ChatRequest, config: RunConfig, tools: Toolbox
+        self,
+        state: _State,
+        request: ChatRequest,
+        message: UserMessage,
+        config: RunConfig,
+        tools: Toolbox,
     ) -> None:
         """Ask for an entry; answer what the model asks of tools until it answers itself."""
         seconds = min(TOOL_SECONDS, config.timeout_seconds / 2)
@@ -235,7 +249,7 @@ class ModelContestant:
             reply = await self._chat.ask(request)
             _bill([state], reply, self._cost_of(reply))
             if not reply.tool_calls or reply.finish in ("length", "content_filter"):
-                _take_single(state, reply)
+                _take_single(state, reply, message)
                 return
             if number > self._max_rounds:
                 break
@@ -254,10 +268,8 @@ class ModelContestant:
                 said.append(Message(role="tool", content=answer.text, tool_call_id=asked.id))
             request = request.model_copy(update={"messages": (*request.messages, *said)})
         state.raw = storable(reply.text)
-        message = f"the model still asks for tools after {self._max_rounds} rounds of them"
-        state.failure = Failure(
-            kind="tool_rounds", message=f"{message}; raise --mt-max-tool-rounds"
-        )
+        why = f"the model still asks for tools after {self._max_rounds} rounds of them"
+        state.failure = Failure(kind="tool_rounds", message=f"{why}; raise --mt-max-tool-rounds")
 
 
 def ask_again(group: list[_T], left: list[_T], *, is_first: bool) -> list[list[_T]]:
@@ -357,22 +369,27 @@ class _State:
         )
 
 
-def _take_single(state: _State, reply: ChatReply) -> None:
+def _take_single(state: _State, reply: ChatReply, message: UserMessage) -> None:
     """Take the reply to a request for one entry."""
     state.raw = storable(reply.text)
-    text = clean(without_thought(reply.text, [state.source]), state.source)
+    said, why = without_thought(reply.text, [state.source]), f"finish reason {reply.finish}"
+    if message.keys:
+        found = keyed.read(said, message.keys, cut=reply.finish == "length")
+        said = "" if found.whole else found.texts.get(message.keys[0], "")
+        why = ", ".join(dict.fromkeys(one.kind for one in found.problems)) or why
+    text = clean(said, state.source)
     if reply.finish == "content_filter":
-        message = "the provider held the reply back (content_filter)"
-        state.failure = Failure(kind="blocked", message=message)
+        told = "the provider held the reply back (content_filter)"
+        state.failure = Failure(kind="blocked", message=told)
     elif reply.finish == "length":
         what = "the reply was cut at the limit of tokens" if text else _spent(reply)
         state.failure = Failure(kind="truncated", message=f"{what}; raise --mt-max-tokens")
     elif not text:
-        message = f"the reply is empty (finish reason {reply.finish})"
-        state.failure = Failure(kind="parse_error", message=message)
+        what = "the reply has no answer for this key" if message.keys else "the reply is empty"
+        state.failure = Failure(kind="parse_error", message=f"{what} ({why})")
     elif not is_unicode(text):
-        message = "the reply is not valid Unicode (a lone surrogate)"
-        state.failure = Failure(kind="parse_error", message=message)
+        told = "the reply is not valid Unicode (a lone surrogate)"
+        state.failure = Failure(kind="parse_error", message=told)
     else:
         state.output = text
 

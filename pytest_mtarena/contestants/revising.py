@@ -126,5 +126,5 @@ def _wish(rejected: Sequence[str]) -> str:
     return (
         f"A dictionary of the language does not know these words of your translation: {words}. "
         "Check their spelling and form. Keep names, and words that you are sure of. Answer with "
-        "the corrected translation alone."
+        "the corrected translation, in the same form as before."
     )

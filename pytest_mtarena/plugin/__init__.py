@@ -66,7 +66,7 @@ def mt_grade(mt_entry: SuiteEntry, request: pytest.FixtureRequest) -> Grade:
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
     """Activate the plugin when a contestant is named; tell what is missing when it is not."""
     option = config.option
-    named = option.mt_method or option.mt_model
+    named = option.mt_method or option.mt_model or option.mt_champollion_config
     if named and not option.help and not option.version:
         from pytest_mtarena.plugin.session import activate
 

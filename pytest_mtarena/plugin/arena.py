@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,7 +23,19 @@ from pytest_mtarena.plugin.settings import Settings
 from pytest_mtarena.protocols import Contestant, ContestantFactory, Kind, Referee
 from pytest_mtarena.records import Case, Language, RunConfig, Suite
 from pytest_mtarena.registry import Registry
-from pytest_mtarena.run.batches import Slot
+from pytest_mtarena.run.batches import Slot, cut_batches
+
+if TYPE_CHECKING:  # loaded when they are needed
+    from pytest_mtarena.plugin.importing import Importing
+    from pytest_mtarena.plugin.models import Purse
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who is evaluated on a pair of languages, and by which settings."""
+
+    settings: Settings
+    contestants: Sequence[tuple[Contestant, Path | None]]
 
 
 @dataclass
@@ -120,7 +132,15 @@ class Arena:
         self._for_fixtures: list[Path] | None = None
         self._suites: dict[str, tuple[Kind, Suite] | None] = {}
         self._runs_of: dict[str, list[Run]] = {}
-        self.contestants = load_contestants(settings, registry, workers)
+        self.contestants: list[tuple[Contestant, Path | None]] = []
+        """All contestants that are known by now; without an ``Importing`` all there are."""
+        self._workers = workers
+        self._casts: list[Cast] = []
+        self._cast_of: dict[tuple[Language, Language], Cast] = {}
+        self._purse: Purse | None = None
+        self._importing = _importing(settings, registry)
+        if self._importing is None:
+            self._cast(settings)
         # A misspelt name of a hook or a metric is told before anything is read or sent.
         registry.post_translation(settings.hooks)
         registry.metrics()
@@ -129,7 +149,47 @@ class Arena:
     @property
     def several(self) -> bool:
         """Whether items carry their contestant in brackets."""
-        return len(self.contestants) > 1
+        return max((len(cast.contestants) for cast in self._casts), default=0) > 1
+
+    def prepare(self) -> None:
+        """Find the casts of the suites that are named, to tell early of what is wrong."""
+        if self._importing is not None:
+            self.notes += self._importing.notes
+            for suite in self.preview():
+                for group in suite.languages:
+                    self.cast(suite, group)
+
+    def cast(self, suite: Suite, group: str) -> Cast:
+        """Return who is evaluated on a group of a suite, and how; raises UsageError."""
+        if self._importing is None:
+            return self._casts[0]
+        pair = suite.languages.get(group, (Language(), Language()))
+        if pair not in self._cast_of:
+            self._cast_of[pair] = self._cast(self._importing.settings_for(*pair))
+        return self._cast_of[pair]
+
+    def _cast(self, settings: Settings) -> Cast:
+        """Load the contestants of some settings, once."""
+        for cast in self._casts:
+            if cast.settings == settings:
+                return cast
+        if settings.model.models and self._purse is None:
+            from pytest_mtarena.plugin.models import Purse
+
+            self._purse = Purse(settings.model.max_cost, self._workers, self.share)
+        cast = Cast(settings, load_contestants(settings, self.registry, self._purse))
+        self._casts.append(cast)
+        self.contestants += cast.contestants
+        return cast
+
+    def batches(self, slots: Iterable[Slot]) -> list[tuple[Slot, ...]]:
+        """Cut slots into batches, those of each run in its own size."""
+        by_size: dict[int, list[Slot]] = {}
+        for slot in slots:
+            run = self.runs.get(slot.run)
+            size = (self.settings if run is None else run.settings).batch_size
+            by_size.setdefault(size, []).append(slot)
+        return sorted(batch for size, own in by_size.items() for batch in cut_batches(own, size))
 
     def recognises(self, path: Path) -> bool:
         """Say by its name whether a file may be a suite."""
@@ -177,7 +237,8 @@ class Arena:
             groups.setdefault(case.group, {})[case.index] = case
         runs = []
         for group, cases in groups.items():
-            for contestant, method_dir in self.contestants:
+            cast = self.cast(suite, group)
+            for contestant, method_dir in cast.contestants:
                 label = f"[{contestant.identity.label}]" if self.several else ""
                 key = f"{file_nodeid}::{node_name(group)}{label}"
                 run = Run(
@@ -187,7 +248,7 @@ class Arena:
                     kind,
                     suite,
                     group,
-                    self.settings,
+                    cast.settings,
                     self.share,
                     cases,
                 )
@@ -275,8 +336,16 @@ def item_name(run: Run, case: Case, several: bool) -> str:
     return node_name(case.id) + label
 
 
+def _importing(settings: Settings, registry: Registry) -> Importing | None:
+    from pytest_mtarena.plugin.importing import Importing
+
+    if not Importing.is_needed(settings):
+        return None
+    return Importing(settings, registry.methods())
+
+
 def load_contestants(
-    settings: Settings, registry: Registry, workers: int = 1
+    settings: Settings, registry: Registry, purse: Purse | None = None
 ) -> list[tuple[Contestant, Path | None]]:
     """Load every contestant that was asked for, with its directory if it has one."""
     from pytest_mtarena.contestants.hooks import HookedContestant
@@ -306,10 +375,10 @@ def load_contestants(
         if hooks:
             contestant = HookedContestant(contestant, hooks)
         loaded.append((contestant, directory.resolve() if value not in named else None))
-    if settings.model.models:
+    if settings.model.models and purse is not None:
         from pytest_mtarena.plugin.models import load_models
 
-        models = load_models(settings, workers, max(1, settings.concurrency // workers), registry)
+        models = load_models(settings, purse, registry)
         loaded += [(HookedContestant(one, hooks) if hooks else one, None) for one in models]
     if settings.method_card is not None:
         _replace_card(loaded, settings.method_card)

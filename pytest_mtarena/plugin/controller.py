@@ -342,6 +342,7 @@ class Controller:
             worker_count=self._workers,
             notes=tuple(notes),
             model_id=served,
+            champollion=run.settings.champollion,
             **told,
         )
 
@@ -398,10 +399,10 @@ def setups(arena: Arena) -> dict[str, dict[str, Any]]:
         key: {
             "method": run.contestant.identity.slug,
             "suite content": run.suite.content_sha256,
-            "batch size": settings.batch_size,
+            "batch size": run.settings.batch_size,
             "method options": dict(run.contestant.identity.facts),
             "hooks": list(settings.hooks),
-            "temperature": settings.temperature,
+            "temperature": run.settings.temperature,
             "max tokens": settings.max_tokens,
             "normalization": settings.scoring.normalization,
             "metrics": sorted(run.directions),

@@ -18,7 +18,7 @@ from pytest_mtarena.plugin.arena import Arena, file_path
 from pytest_mtarena.plugin.controller import Controller
 from pytest_mtarena.plugin.performing import FUNCTIONS, SELECTION
 from pytest_mtarena.plugin.ship import PAYLOAD, unpack
-from pytest_mtarena.run.batches import Slot, cut_batches
+from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.flight import Verdicts, opaque, read_in_flight
 
 SPOOL = "mtarena_spool"
@@ -86,10 +86,7 @@ class Distributed:
     def _numbers(self, nodeids: Sequence[str]) -> list[int]:
         """Number the batches of node ids; an ordinary test is a batch of its own."""
         slots = {**self._functions, **self._slots}
-        batches = cut_batches(
-            {slots[nodeid] for nodeid in nodeids if nodeid in slots},
-            self._arena.settings.batch_size,
-        )
+        batches = self._arena.batches({slots[nodeid] for nodeid in nodeids if nodeid in slots})
         number = {slot: k for k, batch in enumerate(batches) for slot in batch}
         return [
             number[slots[nodeid]] if nodeid in slots else len(batches) + k

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from pytest_mtarena.plugin.arena import Arena, Run
 from pytest_mtarena.plugin.items import CaseItem
 from pytest_mtarena.protocols import public_entry
-from pytest_mtarena.run.batches import Slot, cut_batches
+from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.text import cut, printable
 
 
@@ -30,7 +31,7 @@ class DryRun:
         terminal: Any = session.config.pluginmanager.get_plugin("terminalreporter")
         items = [item for item in session.items if isinstance(item, CaseItem)]
         slots = {item.slot: None for item in items}
-        batches = cut_batches(slots, self._arena.settings.batch_size)
+        batches = self._arena.batches(slots)
         entries = Counter(slot.run for slot in slots)
         calls = Counter(batch[0].run for batch in batches)
         if terminal is not None:
@@ -44,10 +45,33 @@ class DryRun:
                         f"{self._arena.share} at once"
                     )
                 )
+                for line in _of_a_config(run):
+                    terminal.write_line(printable(line))
                 mine = [batch for batch in batches if batch[0].run == key]
                 for line in _of_a_model(run, mine):
                     terminal.write_line(printable(line))
         return True
+
+
+def _of_a_config(run: Run) -> Iterator[str]:
+    """Yield what a champollion config says here, and where each value is from."""
+    told = run.settings.champollion
+    if told is None:
+        return
+    asked = run.settings
+    values = {
+        "model": ",".join(asked.model.models),
+        "method": ",".join(Path(one).name for one in asked.methods),
+        "prompt": asked.model.prompt,
+        "temperature": asked.temperature,
+        "batch_size": asked.batch_size,
+        "coaching_file": told.get("coaching_file") or "none",
+        "register": asked.model.tone or "none",
+        "context": asked.model.context or "none",
+    }
+    yield f"            {told['file']}, sha256 {told['sha256'][:12]}"
+    for name, origin in told["origin"].items():
+        yield f"              {name.replace('_', ' ')}: {cut(str(values[name]), 80)} ({origin})"
 
 
 def _of_a_model(run: Run, batches: Sequence[tuple[Slot, ...]]) -> Iterator[str]:

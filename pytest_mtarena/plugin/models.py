@@ -14,6 +14,7 @@ from pytest_mtarena.errors import UsageError
 from pytest_mtarena.llm.breaker import Breaker
 from pytest_mtarena.llm.budget import Budget, BudgetChat
 from pytest_mtarena.llm.cache import CachingChat
+from pytest_mtarena.llm.champollion import readable_coaching
 from pytest_mtarena.llm.chat import Chat, ChatReply, ChatRequest
 from pytest_mtarena.llm.client import ProviderChat
 from pytest_mtarena.llm.names import ModelName, find_aliases, resolve_models
@@ -27,13 +28,28 @@ from pytest_mtarena.referee.review import fst_review
 from pytest_mtarena.registry import Registry
 
 
-def load_models(
-    settings: Settings, workers: int, share: int, registry: Registry
-) -> list[ModelContestant | RevisingContestant]:
-    """Return a contestant for every model that was asked for; raises UsageError.
+class Purse:
+    """What all models of a session share, whatever they are asked for."""
 
-    The limit of costs is that of the whole session: workers divide it, and so do models.
-    """
+    def __init__(self, max_cost: float | None, workers: int, share: int) -> None:
+        """The limit of costs is that of the whole session: workers divide it, and so do models.
+
+        ``share`` is how many calls of a model may be out at once in this process.
+        """
+        self.budget = None if max_cost is None else Budget(max_cost / workers)
+        self.breaker = Breaker()
+        self.share = share
+        self._gates: dict[str, Gate] = {}
+
+    def gate(self, model: str) -> Gate:
+        """Return the limit of calls of a model, the same for all of its suites."""
+        return self._gates.setdefault(model, Gate(self.share))
+
+
+def load_models(
+    settings: Settings, purse: Purse, registry: Registry
+) -> list[ModelContestant | RevisingContestant]:
+    """Return a contestant for every model that was asked for; raises UsageError."""
     asked = settings.model
     if not asked.models:
         return []
@@ -47,11 +63,7 @@ def load_models(
     tools = Toolbox(registry.tools(asked.tools_list or None)) if asked.tools else None
     file = {} if asked.prices is None else read_prices(asked.prices)
     pricer = Pricer(asked.provider, table=PriceTable(file=file), base_url=asked.base_url)
-    budget = None if asked.max_cost is None else Budget(asked.max_cost / workers)
-    breaker = Breaker()
-    made = [
-        _contestant(name, settings, prompt, tools, pricer, budget, breaker, share) for name in names
-    ]
+    made = [_contestant(name, settings, prompt, tools, pricer, purse) for name in names]
     if not asked.fst_retries:
         return list(made)
     review = fst_review(settings.scoring.resources)
@@ -64,17 +76,15 @@ def _contestant(
     prompt: Prompt,
     tools: Toolbox | None,
     pricer: Pricer,
-    budget: Budget | None,
-    breaker: Breaker,
-    share: int,
+    purse: Purse,
 ) -> ModelContestant:
     asked = settings.model
-    gate = Gate(share)
+    gate = purse.gate(name.id)
     provider = ProviderChat(
         asked.provider,
         base_url=asked.base_url,
         timeout=settings.timeout_seconds,
-        breaker=breaker,
+        breaker=purse.breaker,
         gate=gate,
     )
     facts: dict[str, Json] = {
@@ -89,10 +99,17 @@ def _contestant(
     }
     if tools is not None:
         facts["tools"] = {**tools.facts, "max_rounds": asked.max_tool_rounds}
+    if prompt.tone or prompt.context or prompt.gender:
+        told = json.dumps([prompt.tone, prompt.context, prompt.gender])
+        facts["register_sha256"] = hashlib.sha256(told.encode()).hexdigest()
     chat: Chat = provider
-    if budget is not None:
+    if purse.budget is not None:
         chat = BudgetChat(
-            chat, budget, pricer.worst_case, pricer.cost_of, allow_unknown=asked.allow_unknown_cost
+            chat,
+            purse.budget,
+            pricer.worst_case,
+            pricer.cost_of,
+            allow_unknown=asked.allow_unknown_cost,
         )
     if asked.cache_dir is not None:
         chat = CachingChat(chat, asked.cache_dir, parser_version=READING_VERSION)
@@ -122,7 +139,7 @@ def _contestant(
         tools=tools,
         max_tool_rounds=asked.max_tool_rounds,
         gate=gate,
-        together=share,
+        together=purse.share,
     )
 
 
@@ -134,4 +151,14 @@ def _prompt(asked: ModelSettings, more: Mapping[str, Builder]) -> Prompt:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"--mt-coaching-file {asked.coaching_file}: {error}") from None
     name = asked.prompt or ("custom" if coaching else "naive")
-    return make_prompt(name, coaching=coaching, more=more)
+    if name == "champollion":
+        file = asked.coaching_file
+        coaching = readable_coaching(coaching, "--mt-coaching" if file is None else file.name)
+    return make_prompt(
+        name,
+        coaching=coaching,
+        tone=asked.tone,
+        context=asked.context,
+        gender=asked.gender,
+        more=more,
+    )

@@ -131,6 +131,9 @@ class Option:
     default: Any = None
     repeat: bool = False
     flag: bool = False
+    marked: bool = False
+    """Whether it matters that it was given: then the parser's default is None, and what reads the
+    options puts ``default`` in its place."""
     run: tuple[str, ...] = field(default=())
     """The flags of ``mt-eval run``; ``--NAME`` when empty."""
 
@@ -154,7 +157,8 @@ class Option:
         """The keyword arguments of ``add_argument``, the same on both sides."""
         if self.flag:
             return {"action": "store_true", "default": False, "help": self.help}
-        keywords: dict[str, Any] = {"default": self.default, "help": self.help}
+        default = None if self.marked else self.default
+        keywords: dict[str, Any] = {"default": default, "help": self.help}
         keywords["metavar"] = self.metavar
         if self.parse is not None:
             keywords["type"] = self.parse
@@ -203,9 +207,31 @@ OPTIONS: tuple[Option, ...] = (
         "contestant",
         "URL",
     ),
-    Option("prompt", "the prompt: naive, custom", "contestant", "NAME", run=("-p", "--prompt")),
+    Option(
+        "prompt",
+        "the prompt: naive, custom, champollion",
+        "contestant",
+        "NAME",
+        run=("-p", "--prompt"),
+    ),
     Option("coaching-file", "a text that becomes the system prompt", "contestant", "PATH"),
     Option("coaching", "the same, given here", "contestant", "TEXT"),
+    Option(
+        "champollion-config",
+        "a champollion.config.json: model, temperature, batch size, register, context and coaching "
+        "of the suite's language, where they are not given here",
+        "contestant",
+        "PATH",
+    ),
+    Option(
+        "champollion-cards-dir", "the same as --cards-dir: registers, gender", "contestant", "DIR"
+    ),
+    Option(
+        "target-lang-code",
+        "the language of the champollion config and of the card, instead of the suite's target",
+        "contestant",
+        "CODE",
+    ),
     Option(
         "structured",
         "ask for JSON with a schema instead of numbered lines",
@@ -344,6 +370,7 @@ OPTIONS: tuple[Option, ...] = (
         "N",
         parse_count,
         default=25,
+        marked=True,
         run=("-b", "--batch-size"),
     ),
     Option(
@@ -378,6 +405,7 @@ OPTIONS: tuple[Option, ...] = (
         "T",
         parse_temperature,
         default=0.0,
+        marked=True,
     ),
     Option("dry-run", "check everything, print what would run, call nothing", "run", flag=True),
     Option(
@@ -557,7 +585,7 @@ def describe(options: Iterable[Option] = OPTIONS) -> str:
             if option.group != key:
                 continue
             value = "" if option.flag else f" {option.metavar}"
-            default = "" if option.default in (None, (), False) else f"`{option.default}`"
+            default = "" if option.default in (None, ()) else f"`{option.default}`"
             run = ", ".join(f"`{flag}`" for flag in option.run_flags)
             again = " (repeatable)" if option.repeat and "repeat" not in option.help else ""
             lines.append(

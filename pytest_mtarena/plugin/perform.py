@@ -20,7 +20,7 @@ from pytest_mtarena.plugin.lookahead import make_lookahead
 from pytest_mtarena.plugin.ship import pack
 from pytest_mtarena.protocols import Entry, public_entry
 from pytest_mtarena.records import NO_REFERENCE, Attempt, Case, Failure, Grade
-from pytest_mtarena.run.batches import Slot, cut_batches
+from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.flight import FlightLog, Verdicts, opaque
 from pytest_mtarena.run.runahead import Request, RunAhead, places
 
@@ -65,14 +65,8 @@ class Performer:
         ``record`` takes each row at once; without it a row travels with the item's report.
         """
         self._record = record
-        settings = arena.settings
         self._arena = arena
         self._done = dict(done or {})
-        self._windows = {
-            contestant.identity.label: 2 * places(contestant, arena.share)
-            for contestant, _ in arena.contestants
-        }
-        """Label to the most requests of a contestant that are submitted and not answered."""
         self._lookahead = make_lookahead(session.config, session.items)
         # A set: --keep-duplicates makes two items of one case, which is sent once.
         needs = [need for item in session.items if (need := Need.of_item(item)) is not None]
@@ -84,7 +78,7 @@ class Performer:
         """The slots whose item did not wait for the answer: their row says so."""
         self._served: set[Slot] = set()
         """The slots of suite items that have had their answer."""
-        self._batches = cut_batches(slots, settings.batch_size)
+        self._batches = arena.batches(slots)
         self._number = {
             slot: number for number, batch in enumerate(self._batches) for slot in batch
         }
@@ -245,7 +239,8 @@ class Performer:
                 number = self._number[need.slot]
                 if number not in self._sent:
                     label = need.run.contestant.identity.label
-                    if self.runahead.open_requests(label) >= self._windows[label]:
+                    window = 2 * places(need.run.contestant, self._arena.share)
+                    if self.runahead.open_requests(label) >= window:
                         return
                     self._start(number)
             self._lookahead.advance()

@@ -15,7 +15,7 @@ from pytest_mtarena.plugin.arena import Arena
 from pytest_mtarena.plugin.items import CaseItem, Need
 from pytest_mtarena.plugin.keys import performer_key
 from pytest_mtarena.plugin.perform import Performer
-from pytest_mtarena.run.batches import Slot, cut_batches, take_shard
+from pytest_mtarena.run.batches import Slot, take_shard
 
 SELECTION = "selection.json"
 FUNCTIONS = "functions.json"
@@ -62,7 +62,7 @@ class Performing:
         needs = {item: need for item in items if (need := Need.of_item(item)) is not None}
         slots = {item.slot for item in items if isinstance(item, CaseItem)}
         slots = slots or {need.slot for need in needs.values()}
-        batches = take_shard(cut_batches(slots, self._arena.settings.batch_size), *shard)
+        batches = take_shard(self._arena.batches(slots), *shard)
         kept = {slot for batch in batches for slot in batch}
         dropped = [item for item, need in needs.items() if need.slot not in kept]
         items[:] = [item for item in items if item not in needs or needs[item].slot in kept]

@@ -132,16 +132,25 @@ class Reporting:
     def pytest_report_header(self) -> list[str]:
         """Say who is evaluated on what, and how."""
         lines = []
-        size = self._arena.settings.batch_size
         for suite in self._arena.preview():
-            slots = [Slot(case.group, case.index) for case in suite.cases]
-            count = len(cut_batches(slots, size))
-            who = " and ".join(
-                c.identity.slug.rpartition("/")[2] for c, _ in self._arena.contestants
-            )
+            count = 0
+            sizes: set[int] = set()
+            who: list[str] = []
+            groups: dict[str, list[Slot]] = {}
+            for case in suite.cases:
+                groups.setdefault(case.group, []).append(Slot(case.group, case.index))
+            for group, slots in groups.items():
+                cast = self._arena.cast(suite, group)
+                count += len(cut_batches(slots, cast.settings.batch_size))
+                sizes.add(cast.settings.batch_size)
+                who += [c.identity.slug.rpartition("/")[2] for c, _ in cast.contestants]
+            if not groups:
+                sizes.add(self._arena.settings.batch_size)
+                who = [c.identity.slug.rpartition("/")[2] for c, _ in self._arena.contestants]
             lines.append(
-                f"{who} × {suite.id} ({_about(suite)}) · {count} "
-                f"{'batch' if count == 1 else 'batches'} of {size}, {self._at_once()}"
+                f"{' and '.join(dict.fromkeys(who))} × {suite.id} ({_about(suite)}) · {count} "
+                f"{'batch' if count == 1 else 'batches'} of "
+                f"{' or '.join(map(str, sorted(sizes)))}, {self._at_once()}"
             )
             if not suite.rankable:
                 lines.append("demo suite: written for trying things, never for ranking")
@@ -226,7 +235,7 @@ class Reporting:
             return
         shard, every = self._arena.settings.shard, self._controller.all_selected
         if shard is not None and every:
-            count = len(cut_batches(every, self._arena.settings.batch_size))
+            count = len(self._arena.batches(every))
             batches = f"{count} {'batch' if count == 1 else 'batches'}"
             write(f"mtarena: nothing selected: shard {shard[0]}/{shard[1]} of {batches} is empty")
             return

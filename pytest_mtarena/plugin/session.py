@@ -60,6 +60,7 @@ def _activate(config: pytest.Config) -> None:
     workers = workerinput["workercount"] if workerinput is not None else _workers(config)
     share = max(1, settings.concurrency // workers)
     arena = Arena(config, settings, registry, share, workers)
+    arena.prepare()
     config.stash[arena_key] = arena
     for kind in arena.kinds:
         config.addinivalue_line("markers", f"{kind}: a case of that kind (pytest-mtarena)")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_mtarena.errors import UsageError
-from pytest_mtarena.records import Scoring, SuiteSettings
+from pytest_mtarena.plugin.options import OPTIONS
+from pytest_mtarena.records import Json, Scoring, SuiteSettings
 from pytest_mtarena.referee.resources import read_resources, resource_facts
 
 
@@ -23,6 +25,9 @@ class ModelSettings:
     prompt: str | None
     coaching_file: Path | None
     coaching: str | None
+    tone: str
+    context: str
+    gender: str
     keyed: bool
     tools: bool
     tools_list: tuple[str, ...]
@@ -66,6 +71,13 @@ class Settings:
     primary: str | None
     output_dir: Path
     run_name: str | None
+    given: frozenset[str]
+    """Which of the options ``temperature`` and ``batch_size`` were given, whatever their value."""
+    champollion_config: Path | None
+    target_code: str | None
+    """The language of the champollion config and of the card; None: the suite's target."""
+    champollion: Mapping[str, Json] | None = None
+    """Where the values of a run come from: for its card. Set by ``plugin/importing.py``."""
 
 
 def read_settings(option: Any, base: Path) -> Settings:
@@ -90,6 +102,7 @@ def read_settings(option: Any, base: Path) -> Settings:
     normalization = option.mt_normalization
     if normalization not in ("NFC", "none"):
         raise UsageError(f"--mt-normalization takes NFC or none, not {normalization!r}")
+    option = _with_one_cards_dir(option, path)
     resources = read_resources(option, base)
     if option.mt_skip_fst:
         resources = resources.model_copy(update={"fst": None})
@@ -132,11 +145,11 @@ def read_settings(option: Any, base: Path) -> Settings:
             resource_facts=resource_facts(resources),
         ),
         # A model that calls tools answers for one entry at a time.
-        batch_size=1 if option.mt_tools else option.mt_batch_size,
+        batch_size=1 if option.mt_tools else _or_default(option, "batch-size"),
         concurrency=option.mt_concurrency,
         timeout_seconds=option.mt_timeout,
         max_tokens=option.mt_max_tokens,
-        temperature=option.mt_temperature,
+        temperature=_or_default(option, "temperature"),
         shard=option.mt_shard,
         dry_run=option.mt_dry_run,
         resume=resume,
@@ -148,7 +161,53 @@ def read_settings(option: Any, base: Path) -> Settings:
         primary=option.mt_primary,
         output_dir=Path(base, option.mt_output_dir),
         run_name=option.mt_name,
+        given=frozenset(
+            name
+            for name in ("temperature", "batch_size")
+            if getattr(option, f"mt_{name}") is not None
+        ),
+        champollion_config=_champollion(option, path),
+        target_code=option.mt_target_lang_code,
     )
+
+
+def _or_default(option: Any, name: str) -> Any:
+    """Return an option's value, or the default of one that was not given."""
+    [known] = [one for one in OPTIONS if one.name == name]
+    value = getattr(option, known.dest)
+    return known.default if value is None else value
+
+
+def _with_one_cards_dir(option: Any, path: Callable[[str | None], Path | None]) -> Any:
+    """Return the options with the directory of cards in its usual place, whatever it is called."""
+    usual, other = option.mt_cards_dir, option.mt_champollion_cards_dir
+    if other is None:
+        return option
+    if usual is not None and path(usual) != path(other):
+        raise UsageError(
+            "--mt-cards-dir and --mt-champollion-cards-dir mean the same and name two directories: "
+            "give one of them"
+        )
+    whole = copy.copy(option)
+    whole.mt_cards_dir = other
+    return whole
+
+
+def _champollion(option: Any, path: Callable[[str | None], Path | None]) -> Path | None:
+    """Return the champollion config, without which the code of its language says nothing."""
+    file, code = path(option.mt_champollion_config), option.mt_target_lang_code
+    if file is not None and not file.is_file():
+        raise UsageError(f"--mt-champollion-config: no such file: {file}")
+    if code is None:
+        return file
+    if file is None and option.mt_prompt != "champollion":
+        raise UsageError(
+            "--mt-target-lang-code needs --mt-champollion-config, whose language it names, or "
+            "--mt-prompt=champollion"
+        )
+    if not code.strip():
+        raise UsageError("--mt-target-lang-code takes a language code, such as pt-BR")
+    return file
 
 
 def _model(option: Any, base: Path, path: Callable[[str | None], Path | None]) -> ModelSettings:
@@ -174,6 +233,9 @@ def _model(option: Any, base: Path, path: Callable[[str | None], Path | None]) -
         prompt=option.mt_prompt,
         coaching_file=path(option.mt_coaching_file),
         coaching=option.mt_coaching,
+        tone="",
+        context="",
+        gender="",
         keyed=option.mt_structured,
         tools=option.mt_tools,
         tools_list=option.mt_tools_list,

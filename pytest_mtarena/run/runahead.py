@@ -75,14 +75,15 @@ class RunAhead:
         self._pending: dict[Hashable, Request] = {}
         self._open: dict[str, list[Request]] = {}
         """Label to the requests that were not answered when last looked at."""
-        self._contestants: dict[str, Contestant] = {}
+        self._contestants: dict[int, Contestant] = {}
+        """All that were asked, each once: several may have one label."""
         self._engine = _Engine()
 
     def submit(self, request: Request) -> None:
         """Start a request as soon as its contestant has a free place."""
         self._pending[request.key] = request
         self._open.setdefault(request.contestant.identity.label, []).append(request)
-        self._contestants[request.contestant.identity.label] = request.contestant
+        self._contestants[id(request.contestant)] = request.contestant
         self._engine.spawn(self._serve(request, self._engine))
 
     def open_requests(self, label: str) -> int:

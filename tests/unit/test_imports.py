@@ -28,7 +28,9 @@ ROOMS: dict[str, set[str]] = {
     "referee": WORDS | {"suites", "languages"},
     "run": WORDS | DOOR | {"card", "suites", "contestants", "referee"},
     "results": WORDS | DOOR | {"card", "suites", "referee"},
-    "plugin": WORDS | DOOR | {"card", "suites", "contestants", "referee", "run", "results", "llm"},
+    "plugin": WORDS
+    | DOOR
+    | {"card", "languages", "suites", "contestants", "referee", "run", "results", "llm"},
     "cli": WORDS | DOOR | {"card", "suites", "contestants", "referee", "run", "results", "llm"},
 }
 """What each room may import of ours, beside itself."""

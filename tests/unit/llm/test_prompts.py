@@ -46,7 +46,9 @@ def test_custom_without_coaching_is_an_error_with_the_option():
 
 
 def test_an_unknown_prompt_is_an_error_that_names_the_known():
-    with pytest.raises(UsageError, match="there is no prompt 'naiv'; there are: custom, naive"):
+    with pytest.raises(
+        UsageError, match="there is no prompt 'naiv'; there are: champollion, custom, naive"
+    ):
         make_prompt("naiv")
 
 
