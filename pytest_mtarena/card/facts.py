@@ -43,5 +43,7 @@ class RunFacts(Record):
     model_id: str | None = None
     """As an API returned it; None means the identity's slug."""
     api_provider: str | None = None
+    coaching_file: str | None = None
+    """The name of the file that the coaching text came from, without its directory."""
     notes: tuple[str, ...] = ()
     """Things to worry about that the rows do not show, one line each: a metric that broke."""

@@ -111,4 +111,6 @@ def _prompt(asked: ModelSettings, more: Mapping[str, Builder]) -> Prompt:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"--mt-coaching-file {asked.coaching_file}: {error}") from None
     name = asked.prompt or ("custom" if coaching else "naive")
-    return make_prompt(name, coaching=coaching, more=more)
+    prompt = make_prompt(name, coaching=coaching, more=more)
+    file = asked.coaching_file
+    return prompt.model_copy(update={"coaching_file": file and file.name})
