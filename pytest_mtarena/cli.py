@@ -668,20 +668,19 @@ def export_plugin(chosen: argparse.Namespace) -> int:
 def export_config(chosen: argparse.Namespace) -> int:
     """Print the config of a run, or write it."""
     from pytest_mtarena.card.store import read_card
-    from pytest_mtarena.results.export import require_sound, write_config
-    from pytest_mtarena.results.method_config import METHOD, method_config, require_target, type_of
+    from pytest_mtarena.results.export import config_text, require_sound, write_config
+    from pytest_mtarena.results.method_config import METHOD, require_target, type_of
     from pytest_mtarena.text import printable
 
     card = read_card(chosen.card)
     require_sound(str(chosen.card), card, _registry(chosen))
     if chosen.target_lang_code is not None:
         require_target(str(chosen.card), card, chosen.target_lang_code)
-    config, kind = method_config(card), type_of(card)
-    text = json.dumps(config, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    text, kind = config_text(card), type_of(card)
     if chosen.output is not None:
         write_config(chosen.output, text)
         if chosen.json:
-            _print_json({"file": str(chosen.output), "type": kind, "config": config})
+            _print_json({"file": str(chosen.output), "type": kind, "config": json.loads(text)})
         else:
             print(printable(str(chosen.output)))
     else:

@@ -200,10 +200,16 @@ def write_plugin(plugin: Plugin, directory: Path) -> list[str]:
     return [path.relative_to(temporary).as_posix() for path in written]
 
 
-def write_config(path: Path, text: str) -> None:
-    """Write the text of a config, whole or not at all; raises UsageError as write_plugin does."""
+def config_text(card: Mapping[str, Json]) -> str:
+    """Return the config of a card as JSON; raises UsageError when a key would stand in it."""
+    text = json.dumps(method_config(card), ensure_ascii=False, allow_nan=False, indent=2) + "\n"
     if variable := variable_in(text.encode()):
         raise UsageError(f"the config would hold the value of {variable}: take it out")
+    return text
+
+
+def write_config(path: Path, text: str) -> None:
+    """Write the text of a config, whole or not at all; raises UsageError as write_plugin does."""
     temporary = path.absolute().parent / f".export-{uuid.uuid4().hex}.tmp"
     try:
         temporary.parent.mkdir(parents=True, exist_ok=True)
