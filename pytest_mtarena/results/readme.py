@@ -20,6 +20,7 @@ def readme(manifest: Mapping[str, Json], cards: Sequence[Mapping[str, Json]]) ->
         _figures(manifest),
         "Each figure comes from a sealed run card. `method.json` has all of them with 95 % "
         "intervals, and the hashes that tell card and suite.",
+        *_flags(manifest),
         "## Run it again",
         *_again(manifest, cards[0]),
     ]
@@ -40,6 +41,11 @@ def _figures(manifest: Mapping[str, Json]) -> str:
             f"| {code} | {suite} | {one['corpus_size']} | {scores[0]} | {scores[1]} | `{card}` |"
         )
     return "\n".join(lines)
+
+
+def _flags(manifest: Mapping[str, Json]) -> list[str]:
+    flags = manifest["provenance"]["flags"]
+    return [f"To bear in mind: {', '.join(f'`{flag}`' for flag in flags)}."] if flags else []
 
 
 def _shown(score: Mapping[str, Json] | None) -> str:

@@ -177,6 +177,9 @@ def test_a_locale_that_was_not_measured_has_no_figures(store):
     assert manifest["config"]["register"] == "formal"
     flags = manifest["provenance"]["flags"]
     assert flags[:2] == ["not-benchmarked:fr", "register-not-benchmarked"]
+    page = Path("out/README.md").read_text(encoding="utf-8")
+    assert "| fr | not measured |" in page
+    assert "`register-not-benchmarked`" in page
 
 
 def test_what_the_user_says(store):
