@@ -88,6 +88,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_test(commands)
     _add_comparing(commands)
     _add_list(commands)
+    _add_export(commands)
     cache = commands.add_parser("cache", help="look at, or prune, the answers of models")
     cache.add_argument("--cache-dir", metavar="DIR", type=Path, default=Path(DEFAULT_CACHE_DIR))
     cache.add_argument("--stats", action="store_true", help="say what is there (the default)")
@@ -574,6 +575,120 @@ def _terminal_width() -> int:
 
 def _print_json(value: object) -> None:
     print(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2))
+
+
+# -- shipping -------------------------------------------------------------------------------
+
+
+def _add_export(commands: Any) -> None:
+    for name in ("export", "generate-plugin"):
+        what = (
+            "make a method plug-in of run cards, one a locale"
+            if name == "export"
+            else ("the same as export")
+        )
+        export = _add(commands, name, export_plugin, what)
+        export.add_argument("cards", nargs="+", metavar="CARD", type=Path)
+        export.add_argument("--name", required=True, metavar="NAME", help="such as gemini-pt")
+        export.add_argument(
+            "--type",
+            metavar="TYPE",
+            help="llm, llm-coached, api, google-translate or method-plugin; default: what was run",
+        )
+        export.add_argument(
+            "--locales", metavar="CODE,...", help="default: the target languages of the cards"
+        )
+        export.add_argument("--description", metavar="TEXT")
+        export.add_argument("--author", metavar="TEXT")
+        export.add_argument("--version", dest="of_plugin", metavar="X.Y.Z", default="1.0.0")
+        export.add_argument("--register", metavar="TEXT", help="register and tone of the texts")
+        export.add_argument(
+            "--coaching-dir", metavar="DIR", type=Path, help="with LOCALE.json, .txt or .md"
+        )
+        export.add_argument("--endpoint", metavar="URL", help="of a plug-in of type api")
+        export.add_argument(
+            "--method", metavar="DIR", type=Path, help="the method that was run, to be copied"
+        )
+        export.add_argument("--commercial-ready", action="store_true")
+        export.add_argument(
+            "-o", "--output-dir", metavar="DIR", type=Path, help="the plug-in; default: ./NAME"
+        )
+    config = _add(
+        commands, "export-config", export_config, "print the config of a run: eight fields, JSON"
+    )
+    config.add_argument("card", metavar="CARD", type=Path)
+    config.add_argument(
+        "--target-lang-code", metavar="CODE", help="refuse a card of another target language"
+    )
+    config.add_argument("-o", "--output", metavar="FILE", type=Path, help="write it there instead")
+
+
+def export_plugin(chosen: argparse.Namespace) -> int:
+    """Write a method plug-in and say what is in it."""
+    from pytest_mtarena.card.store import read_card
+    from pytest_mtarena.results.export import Wishes, make_plugin, write_plugin
+    from pytest_mtarena.results.method_config import TYPES
+    from pytest_mtarena.text import printable
+
+    if chosen.type is not None and chosen.type not in TYPES:
+        raise UsageError(f"--type {chosen.type!r}: there are {', '.join(TYPES)}")
+    wishes = Wishes(
+        name=chosen.name,
+        type=chosen.type,
+        locales=()
+        if chosen.locales is None
+        else tuple(code.strip() for code in chosen.locales.split(",")),
+        version=chosen.of_plugin,
+        description=chosen.description,
+        author=chosen.author,
+        register_text=chosen.register,
+        coaching_dir=chosen.coaching_dir,
+        endpoint=chosen.endpoint,
+        method=chosen.method,
+        commercial_ready=chosen.commercial_ready,
+    )
+    sources = [(str(path), read_card(path)) for path in chosen.cards]
+    if len({name for name, _ in sources}) < len(sources):
+        raise UsageError("a card is given twice")
+    plugin = make_plugin(sources, wishes, _registry(chosen))
+    where = chosen.output_dir or Path(chosen.name)
+    files = write_plugin(plugin, where)
+    if chosen.json:
+        _print_json({"directory": str(where), "files": files, "manifest": plugin.manifest})
+        return FINE
+    manifest = plugin.manifest
+    print(printable(f"{where}: {manifest['type']}, {', '.join(manifest['locales'])}"))
+    for name in files:
+        print(printable(f"  {name}"))
+    for flag in manifest["provenance"]["flags"]:
+        print(printable(f"  ! {flag}"))
+    return FINE
+
+
+def export_config(chosen: argparse.Namespace) -> int:
+    """Print the config of a run, or write it."""
+    from pytest_mtarena.card.store import read_card
+    from pytest_mtarena.results.export import config_text, require_sound, write_config
+    from pytest_mtarena.results.method_config import METHOD, require_target, type_of
+    from pytest_mtarena.text import printable
+
+    card = read_card(chosen.card)
+    require_sound(str(chosen.card), card, _registry(chosen))
+    if chosen.target_lang_code is not None:
+        require_target(str(chosen.card), card, chosen.target_lang_code)
+    text, kind = config_text(card), type_of(card)
+    if chosen.output is not None:
+        write_config(chosen.output, text)
+        if chosen.json:
+            _print_json({"file": str(chosen.output), "type": kind, "config": json.loads(text)})
+        else:
+            print(printable(str(chosen.output)))
+    else:
+        sys.stdout.write(text)
+    key = "methodPlugin" if kind == METHOD else "defaultMethod"
+    value = "the directory of the method" if kind == METHOD else f'"{kind}"'
+    print(f'note: in champollion.config.json, "{key}" is {value}', file=sys.stderr)
+    return FINE
 
 
 # -- what there is --------------------------------------------------------------------------

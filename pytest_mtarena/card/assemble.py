@@ -231,7 +231,7 @@ def _config(facts: RunFacts) -> dict[str, Any]:
         "max_tokens": told.max_tokens,
         "batch_size": told.batch_size,
         "concurrency": told.concurrency,
-        "coaching_file": None,
+        "coaching_file": facts.coaching_file,
         "method_path": None if facts.method_dir is None else _portable(facts.method_dir),
         "fst_retries": 0,
         "timeout_seconds": told.timeout_seconds,

@@ -46,5 +46,7 @@ class RunFacts(Record):
     api_provider: str | None = None
     champollion: Mapping[str, Json] | None = None
     """The champollion config that values of the run are from, and which; None without one."""
+    coaching_file: str | None = None
+    """The name of the file that the coaching text came from, without its directory."""
     notes: tuple[str, ...] = ()
     """Things to worry about that the rows do not show, one line each: a metric that broke."""

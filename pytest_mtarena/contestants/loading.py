@@ -34,6 +34,7 @@ def load_method(directory: Path, options: Mapping[str, str]) -> MethodContestant
     The directory's files are hashed before anything of them runs. Every problem is a MethodError.
     """
     manifest = read_manifest(directory)
+    directory = manifest.directory  # of a plug-in that was exported, the method inside
     content = hash_directory(directory)
     root = directory.resolve()
     factory = _import_class(manifest, root, manifest.module, manifest.attribute)

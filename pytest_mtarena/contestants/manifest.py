@@ -18,6 +18,10 @@ CARD = "method_card.json"
 CLASSES = ("raw-llm", "coached-llm", "pipeline", "custom-plugin", "api", "human")
 CLASS_ALIASES = {"example": "custom-plugin", "machine-translation-api": "api"}
 """Older words that manifests in the wild still use."""
+EXPORTED = "method-plugin"
+"""The type of a plug-in that ships a method in a directory of its own."""
+_MODELS = ("llm", "llm-coached", "api", "google-translate")
+_INNER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _TAG = r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*"
 _PAIR = re.compile(f"{_TAG}>{_TAG}")
@@ -73,14 +77,19 @@ class Manifest(Record):
         return completed
 
 
-def read_manifest(directory: Path) -> Manifest:
-    """Read and check ``method.json`` and ``method_card.json``; MethodError holds all problems."""
+def read_manifest(directory: Path, *, _inside: bool = False) -> Manifest:
+    """Read and check ``method.json`` and ``method_card.json``; MethodError holds all problems.
+
+    Of a plug-in that ``mt-eval export`` made of a method, it is the manifest of the method inside.
+    """
     if not directory.is_dir():
         what = "is a file" if directory.exists() else "there is no such directory"
         raise MethodError(directory, f"{what}; a method is a directory with a {MANIFEST}")
     if not (directory / MANIFEST).is_file():
         raise MethodError(directory, f"{MANIFEST} is missing; it needs at least name, entry_point")
     raw = _read_object(directory / MANIFEST)
+    if raw.get("type") == EXPORTED and "entry_point" not in raw and not _inside:
+        return read_manifest(directory / _inner(raw, directory), _inside=True)
     problems = _problems(raw)
     method_class = _class_of(raw, problems)
     audit = audit_dependencies(
@@ -151,10 +160,25 @@ def card_problems(
     return problems
 
 
+def _inner(raw: Mapping[str, Json], directory: Path) -> str:
+    """Return the name of the directory with the method that a plug-in ships."""
+    name = raw.get("method")
+    if isinstance(name, str) and _INNER.fullmatch(name):
+        return name
+    raise MethodError(
+        directory / MANIFEST, f"method: must name a directory beside it, not {name!r}"
+    )
+
+
 def _problems(raw: Mapping[str, Json]) -> list[str]:
     problems = []
     for key in ("name", "entry_point"):
-        if key not in raw:
+        if key not in raw and key == "entry_point" and raw.get("type") in _MODELS:
+            problems.append(
+                f"entry_point: missing: a plug-in of type {raw['type']} has no code to run; its "
+                "README.md says how to run a model (--mt-model)"
+            )
+        elif key not in raw:
             near = difflib.get_close_matches(key, [str(other) for other in raw], n=1)
             problems.append(f"{key}: missing{f'; is {near[0]!r} meant to be it?' if near else ''}")
         elif not _is_text(raw[key]):

@@ -125,6 +125,7 @@ class ModelContestant:
             else prompt.name,
             "system_prompt": prompt.text,
             "api_provider": self._chat.facts.get("provider"),
+            "coaching_file": self._prompt.coaching_file,
         }
 
     def most_usd(self, entries: Sequence[Entry], config: RunConfig) -> float | None:

@@ -14,6 +14,7 @@ import hashlib
 import importlib
 import itertools
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -62,6 +63,27 @@ def hash_directory(directory: Path) -> str:
     if problems:
         raise MethodError(directory, problems)
     return digest.hexdigest()
+
+
+def copy_directory(source: Path, target: Path) -> None:
+    """Copy what ``hash_directory`` counts, and nothing else: the copy has the same hash.
+
+    Links to files become files. Raises MethodError as hash_directory does, OSError when something
+    cannot be read or written.
+    """
+    root = source.resolve()
+    problems: list[str] = []
+    found = _walk(root, problems)
+    if problems:
+        raise MethodError(source, problems)
+    target.mkdir(parents=True)
+    for path, linked in found:
+        copy = target / path.relative_to(root)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if linked is None:
+            shutil.copy(path, copy)
+        else:
+            copy.symlink_to(os.path.relpath(root / linked, path.parent), target_is_directory=True)
 
 
 def _walk(root: Path, problems: list[str]) -> list[tuple[Path, str | None]]:

@@ -94,6 +94,16 @@ def is_loopback(url: str) -> bool:
         return False
 
 
+def variable_in(data: bytes, environ: Mapping[str, str] | None = None) -> str | None:
+    """Return the variable whose key stands in the bytes of a file; None when there is none."""
+    found = os.environ if environ is None else environ
+    for variable in sorted({name for names in VARIABLES.values() for name in names}):
+        value = found.get(variable, "").strip()
+        if len(value) >= _SHORTEST and value.encode("utf-8", "surrogateescape") in data:
+            return variable
+    return None
+
+
 def mask(text: str, secrets: Iterable[str]) -> str:
     """Return the text without the secrets, also where one is written as in a URL."""
     for secret in sorted(secrets, key=len, reverse=True):

@@ -64,6 +64,8 @@ class Prompt(Record):
     gender: str = ""
     keyed: bool = False
     """Whether texts go as a JSON object and nothing else, a text alone as well."""
+    coaching_file: str | None = None
+    """The name of the file with the coaching text, without its directory; changes no request."""
     template: str | None = None
     """The user's message for one text, with the fields of ``TEMPLATE_FIELDS``; entries are then
     asked one by one. None: the package's own message."""

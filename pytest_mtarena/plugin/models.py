@@ -151,10 +151,10 @@ def _prompt(asked: ModelSettings, more: Mapping[str, Builder]) -> Prompt:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"--mt-coaching-file {asked.coaching_file}: {error}") from None
     name = asked.prompt or ("custom" if coaching else "naive")
+    source = asked.coaching_file
     if name == "champollion":
-        file = asked.coaching_file
-        coaching = readable_coaching(coaching, "--mt-coaching" if file is None else file.name)
-    return make_prompt(
+        coaching = readable_coaching(coaching, "--mt-coaching" if source is None else source.name)
+    prompt = make_prompt(
         name,
         coaching=coaching,
         tone=asked.tone,
@@ -162,3 +162,4 @@ def _prompt(asked: ModelSettings, more: Mapping[str, Builder]) -> Prompt:
         gender=asked.gender,
         more=more,
     )
+    return prompt.model_copy(update={"coaching_file": source and source.name})

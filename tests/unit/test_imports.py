@@ -27,7 +27,7 @@ ROOMS: dict[str, set[str]] = {
     "contestants": WORDS | {"llm"},
     "referee": WORDS | {"suites", "languages"},
     "run": WORDS | DOOR | {"card", "suites", "contestants", "referee"},
-    "results": WORDS | DOOR | {"card", "suites", "referee"},
+    "results": WORDS | DOOR | {"card", "suites", "languages", "llm", "contestants", "referee"},
     "plugin": WORDS
     | DOOR
     | {"card", "languages", "suites", "contestants", "referee", "run", "results", "llm"},
