@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np  # noqa: F401  (pytester forgets what a test imports, and numpy loads only once)
 import pytest
 
 
