@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy  # noqa: F401  (pytester forgets modules that a test imports; numpy loads once)
+import numpy as np  # noqa: F401  (pytester forgets what a test imports, and numpy loads only once)
 import pytest
 
 # A shell that starts us in the background may have us ignore SIGINT, and what we start inherits

@@ -14,7 +14,7 @@ from pytest_mtarena.errors import UsageError
 from pytest_mtarena.llm.chat import ChatRequest, ErrorKind, Finish, ToolCall, Usage
 from pytest_mtarena.records import Json
 
-PARSER_VERSION = 1
+PARSER_VERSION = 2
 """Grows when the same bytes of a provider would be read as another reply."""
 
 
@@ -268,6 +268,10 @@ def fault_in(body: Json, name: str = "") -> Fault | None:
         return Fault(body) if name == "error" else None
     if body.get("error") or name == "error" or body.get("object") == "error":
         return Fault(body)
+    for choice in map(mapping, listed(body.get("choices"))):
+        # OpenRouter's place for what broke behind it, once a reply has begun.
+        if choice.get("error") and choice.get("index") in (0, None):
+            return Fault({"error": choice["error"]})
     return None
 
 
@@ -282,6 +286,30 @@ def kind_of(status: int) -> ErrorKind:
         429: "rate_limit",
     }
     return kinds.get(status, "server" if status >= 500 else "request")
+
+
+_FINISH: Mapping[str, Finish] = {
+    **dict.fromkeys(("stop", "eos", "end_turn", "stop_sequence"), "stop"),
+    **dict.fromkeys(
+        ("length", "max_tokens", "model_length", "model_context_window_exceeded"), "length"
+    ),
+    **dict.fromkeys(("tool_calls", "tool_use", "function_call"), "tool_calls"),
+    **dict.fromkeys(
+        (
+            *("content_filter", "refusal", "safety", "image_safety", "recitation", "language"),
+            *("blocklist", "prohibited_content", "spii"),
+        ),
+        "content_filter",
+    ),
+}
+
+
+def finish_of(reason: str) -> Finish:
+    """Return why a reply ended, from the word of any provider, in any case.
+
+    One table for all: a gateway has the form of one provider and may pass on the word of another.
+    """
+    return _FINISH.get(reason.lower(), "unknown")
 
 
 def count(value: object) -> int | None:

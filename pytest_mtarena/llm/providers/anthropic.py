@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_mtarena.llm.chat import ChatRequest, Finish, Message, Usage
+from pytest_mtarena.llm.chat import ChatRequest, Message, Usage
 from pytest_mtarena.llm.providers import (
     Reading,
     as_json,
     as_object,
     count,
+    finish_of,
     listed,
     mapping,
     total,
@@ -22,15 +23,6 @@ from pytest_mtarena.records import Json
 API_VERSION = "2023-06-01"
 MAX_TOKENS = 8192
 """Sent when the request has no limit: this API does not work without one."""
-
-_FINISH: Mapping[str, Finish] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "refusal": "content_filter",
-}
 
 
 class Anthropic:
@@ -234,7 +226,7 @@ class MessageReading(Reading):
     def _reason(self, given: Mapping[str, Any]) -> None:
         reason = word(given.get("stop_reason"))
         if reason:
-            self.finish = _FINISH.get(reason, "unknown")
+            self.finish = finish_of(reason)
             if self._schema_blocks and not self.calls and self.finish == "tool_calls":
                 self.finish = "stop"
 

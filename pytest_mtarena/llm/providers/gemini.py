@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from pytest_mtarena.llm.chat import ChatRequest, Finish, Message, ToolCall, Usage
+from pytest_mtarena.llm.chat import ChatRequest, Message, ToolCall, Usage
 from pytest_mtarena.llm.providers import (
     Reading,
     as_json,
     as_object,
     count,
+    finish_of,
     listed,
     mapping,
     total,
@@ -21,22 +22,6 @@ from pytest_mtarena.llm.providers import (
 )
 from pytest_mtarena.records import Json
 
-_FINISH: Mapping[str, Finish] = {
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    **dict.fromkeys(
-        (
-            "SAFETY",
-            "RECITATION",
-            "LANGUAGE",
-            "BLOCKLIST",
-            "PROHIBITED_CONTENT",
-            "SPII",
-            "IMAGE_SAFETY",
-        ),
-        "content_filter",
-    ),
-}
 _BROKEN = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
 
 _SIGNATURE = "#signature="
@@ -238,7 +223,7 @@ class ContentReading(Reading):
         if reason in _BROKEN:
             self.broken = f"the reply ended with {reason}"
         elif reason and reason != "FINISH_REASON_UNSPECIFIED":
-            self.finish = _FINISH.get(reason, "unknown")
+            self.finish = finish_of(reason)
 
     def _part(self, part: Mapping[str, Any]) -> None:
         if part.get("thought") is True:

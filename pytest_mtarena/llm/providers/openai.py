@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_mtarena.llm.chat import ChatRequest, Finish, Message, Usage
+from pytest_mtarena.llm.chat import ChatRequest, Message, Usage
 from pytest_mtarena.llm.providers import (
     Reading,
     as_json,
     count,
+    finish_of,
     listed,
     mapping,
     without_vendor,
@@ -17,20 +18,6 @@ from pytest_mtarena.llm.providers import (
 )
 from pytest_mtarena.llm.sse import DONE
 from pytest_mtarena.records import Json
-
-_FINISH: Mapping[str, Finish] = {
-    "stop": "stop",
-    "eos": "stop",
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "content_filter",
-    "safety": "content_filter",
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-}
 
 
 class Compatible:
@@ -156,7 +143,7 @@ class CompletionReading(Reading):
         if reason == "error":
             self.broken = "the provider ended the reply with an error"
         elif reason and self.finish != "content_filter":
-            self.finish = _FINISH.get(reason.lower(), "unknown")
+            self.finish = finish_of(reason)
 
     def _call(self, call: Mapping[str, Any], position: int | None) -> None:
         function = mapping(call.get("function"))

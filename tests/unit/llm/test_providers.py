@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mtarena.errors import UsageError
-from pytest_mtarena.llm.chat import ChatReply, ChatRequest, Message, ToolCall, Usage
+from pytest_mtarena.llm.chat import (
+    ChatError,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ToolCall,
+    Usage,
+)
 from pytest_mtarena.llm.client import ProviderChat
 from pytest_mtarena.llm.keys import Key
 from pytest_mtarena.llm.providers import (
@@ -19,11 +26,13 @@ from pytest_mtarena.llm.providers import (
     Fault,
     ToolCalls,
     fault_in,
+    finish_of,
     kind_of,
     provider_named,
 )
 from pytest_mtarena.llm.providers.gemini import google_schema
 from pytest_mtarena.llm.providers.openai import usage_of
+from pytest_mtarena.llm.retry import Retry
 from tests.unit.llm.loopback import Answer, Loopback, events, good, named, piece
 
 SCHEMA = {
@@ -72,10 +81,12 @@ def asked(provider: str, request: ChatRequest, answer: Answer) -> tuple[ChatRepl
 
     async def go() -> tuple[ChatReply, Any]:
         async with Loopback(answer) as server:
-            chat = ProviderChat(provider, base_url=server.url, key=Key("secret-key", "A_KEY"))
-            reply = await chat.ask(request)
-            await chat.aclose()
-            return reply, server.seen[0]
+            key, once = Key("secret-key", "A_KEY"), Retry(tries=1)
+            chat = ProviderChat(provider, base_url=server.url, key=key, retry=once)
+            try:
+                return await chat.ask(request), server.seen[0]
+            finally:
+                await chat.aclose()
 
     return asyncio.run(go())
 
@@ -692,6 +703,294 @@ def test_gemini_without_streaming(as_list: bool) -> None:
     reply, _ = asked("gemini", PLAIN, Answer(json=[whole] if as_list else whole))
     assert (reply.text, reply.finish) == ("ola", "stop")
     assert reply.usage is not None
+
+
+# Words and errors of any provider in the form of any other
+
+
+ENDED = {"compatible": "stop", "anthropic": "end_turn", "gemini": "STOP"}
+
+
+def ended(provider: str, reason: str) -> Answer:
+    """Return a stream of a provider's form that ended for a reason."""
+    if provider == "anthropic":
+        return message_events(*block(0, {"type": "text", "text": "a"}), stop=reason)
+    if provider == "gemini":
+        return events(content({"text": "a"}, finish=reason), done=False)
+    return events(piece("a"), piece(finish=reason))
+
+
+@pytest.mark.parametrize("provider", ENDED)
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("content_filter", "content_filter"),
+        ("refusal", "content_filter"),
+        ("SAFETY", "content_filter"),
+        ("PROHIBITED_CONTENT", "content_filter"),
+        ("length", "length"),
+        ("max_tokens", "length"),
+        ("MAX_TOKENS", "length"),
+        ("stop", "stop"),
+        ("end_turn", "stop"),
+        ("STOP", "stop"),
+    ],
+)
+def test_a_gateway_may_pass_on_the_word_of_another(
+    provider: str, reason: str, expected: str
+) -> None:
+    assert asked(provider, PLAIN, ended(provider, reason))[0].finish == expected
+
+
+def test_a_word_that_nobody_knows() -> None:
+    assert finish_of("") == "unknown"
+    assert finish_of("something new") == "unknown"
+
+
+def anthropic_error(kind: str, *before: tuple[str, Any]) -> Answer:
+    """Return a stream of Anthropic's form that ends with an error."""
+    begun = message_events(*before, end=False)
+    last = {"type": "error", "error": {"type": kind, "message": "the reason"}}
+    return Answer(chunks=[*begun.chunks, *named(("error", last)).chunks])
+
+
+def gemini_error(code: int, status: str) -> dict[str, Any]:
+    return {"error": {"code": code, "message": "the reason", "status": status}}
+
+
+def openai_error(**more: Any) -> dict[str, Any]:
+    return {"error": {"message": "the reason", "param": None, "code": None, **more}}
+
+
+HALF = block(0, {"type": "text", "text": ""}, text_delta("half"))
+HALF_CALL = block(0, {"type": "tool_use", "id": "A", "name": "f", "input": {}}, json_delta('{"x'))
+BEHIND = {"error": {"code": 502, "message": "the reason"}, "finish_reason": "error", "index": 0}
+
+
+@pytest.mark.parametrize(
+    ("provider", "answer", "kind", "status"),
+    [
+        ("anthropic", anthropic_error("overloaded_error"), "server", 529),
+        ("anthropic", anthropic_error("overloaded_error", *HALF), "server", 529),
+        ("anthropic", anthropic_error("api_error", *HALF_CALL[:2]), "server", 500),
+        ("anthropic", anthropic_error("rate_limit_error", *HALF), "rate_limit", 429),
+        ("anthropic", anthropic_error("invalid_request_error"), "request", 400),
+        ("anthropic", anthropic_error("authentication_error"), "auth", 401),
+        ("anthropic", anthropic_error("a_new_error", *HALF), "server", None),
+        (
+            "gemini",
+            events(content({"text": "half"}), gemini_error(503, "UNAVAILABLE"), done=False),
+            "server",
+            503,
+        ),
+        ("gemini", Answer(json=[gemini_error(429, "RESOURCE_EXHAUSTED")]), "rate_limit", 429),
+        ("gemini", events(gemini_error(400, "INVALID_ARGUMENT"), done=False), "request", 400),
+        ("openai", events(piece("half"), openai_error(type="server_error")), "server", 500),
+        ("openai", events(openai_error(type="rate_limit_error")), "rate_limit", 429),
+        ("openrouter", events(piece("half"), {"choices": [BEHIND]}), "server", 502),
+        (
+            "openrouter",
+            events(piece("half"), {**piece("", "error"), **openai_error(code="server_error")}),
+            "server",
+            500,
+        ),
+        (
+            "openrouter",
+            Answer(json={"choices": [{**BEHIND, "message": {"content": "half"}}]}),
+            "server",
+            502,
+        ),
+        (
+            "openrouter",
+            Answer(json={"choices": [{"error": openai_error(code=429)["error"], "index": 0}]}),
+            "rate_limit",
+            429,
+        ),
+    ],
+)
+def test_an_error_inside_a_reply(
+    provider: str, answer: Answer, kind: str, status: int | None
+) -> None:
+    with pytest.raises(ChatError) as caught:
+        asked(provider, PLAIN, answer)
+    assert (caught.value.kind, caught.value.status) == (kind, status)
+    assert "the reason" in str(caught.value)
+
+
+def test_an_error_of_a_choice_that_is_not_read_is_none() -> None:
+    other = {"choices": [{"index": 1, "error": {"message": "x"}}]}
+    reply, _ = asked("openrouter", PLAIN, events(piece("a"), other, piece(finish="stop")))
+    assert reply.text == "a"
+
+
+# Tools, thoughts and usage in a stream
+
+
+def test_anthropic_calls_between_thoughts_and_text() -> None:
+    blocks = [
+        *block(
+            0,
+            {"type": "thinking", "thinking": "", "signature": ""},
+            {"type": "thinking_delta", "thinking": "Let me see."},
+            {"type": "signature_delta", "signature": "EqQB"},
+        ),
+        *block(1, {"type": "redacted_thinking", "data": "EmwK"}),
+        *block(
+            2,
+            {"type": "text", "text": ""},
+            text_delta("I look "),
+            {"type": "citations_delta", "citation": {"type": "char_location"}},
+            text_delta("it up."),
+        ),
+        *block(
+            3,
+            {"type": "tool_use", "id": "A", "name": "lookup", "input": {}},
+            json_delta(""),
+            json_delta('{"word": "d'),
+            json_delta('ía"}'),
+        ),
+        *block(4, {"type": "server_tool_use", "id": "S", "name": "web_search", "input": {}}),
+        *block(5, {"type": "tool_use", "id": "B", "name": "lookup", "input": {}}, json_delta("{}")),
+    ]
+    reply, _ = asked("anthropic", DIALOGUE, message_events(*blocks, stop="tool_use"))
+    assert (reply.text, reply.finish) == ("I look it up.", "tool_calls")
+    assert reply.tool_calls == (
+        ToolCall(id="A", name="lookup", arguments='{"word": "día"}'),
+        ToolCall(id="B", name="lookup", arguments="{}"),
+    )
+
+
+def test_a_call_cut_at_the_limit_is_told_as_cut() -> None:
+    cut = message_events(*HALF_CALL, stop="max_tokens")
+    reply, _ = asked("anthropic", DIALOGUE, cut)
+    assert (reply.finish, reply.tool_calls[0].arguments) == ("length", '{"x')
+    cut = events(
+        piece(tool_calls=[call(0, "A", name="f", arguments='{"x')]), piece(finish="length")
+    )
+    reply, _ = asked("openai", DIALOGUE, cut)
+    assert (reply.finish, reply.tool_calls[0].arguments) == ("length", '{"x')
+
+
+def test_gemini_several_calls_in_one_chunk() -> None:
+    parts = [
+        {"text": "I should look.", "thought": True},
+        {"text": "Let me see."},
+        {"functionCall": {"name": "lookup", "args": {"word": "día"}}, "thoughtSignature": "S1"},
+        {"functionCall": {"name": "lookup", "args": None}},
+        {"functionCall": {"id": "own", "name": "other", "args": {"n": 1.5}}},
+    ]
+    last = {"candidates": [{"finishReason": "STOP", "index": 0}], "usageMetadata": USAGE}
+    reply, _ = asked("gemini", DIALOGUE, events(content(*parts), last, done=False))
+    assert (reply.text, reply.finish) == ("Let me see.", "tool_calls")
+    assert [(each.name, each.arguments) for each in reply.tool_calls] == [
+        ("lookup", '{"word": "día"}'),
+        ("lookup", "{}"),
+        ("other", '{"n": 1.5}'),
+    ]
+    assert len({each.id for each in reply.tool_calls}) == 3
+    assert reply.usage is not None
+
+
+@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"])
+def test_gemini_a_call_that_the_provider_could_not_read(reason: str) -> None:
+    with pytest.raises(ChatError) as caught:
+        asked("gemini", DIALOGUE, events(content({"text": "a"}, finish=reason), done=False))
+    assert caught.value.kind == "server"
+    assert reason in str(caught.value)
+
+
+def test_openrouter_keeps_the_line_alive_and_tells_the_cost() -> None:
+    usage = {
+        "prompt_tokens": 194,
+        "completion_tokens": 20,
+        "total_tokens": 214,
+        "cost": 0.95,
+        "is_byok": False,
+        "cost_details": {"upstream_inference_cost": 19},
+        "prompt_tokens_details": {"cached_tokens": 100, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": 5},
+    }
+    thought = [{"type": "reasoning.text", "text": "hm", "index": 0}]
+    stream = events(
+        piece("", reasoning="hm", reasoning_details=thought),
+        piece("ola", native_finish_reason=None),
+        piece("", finish="stop"),
+        {"choices": [], "usage": usage},
+    )
+    alive = b": OPENROUTER PROCESSING\n\n"
+    answer = Answer(chunks=[part for chunk in stream.chunks for part in (alive, chunk)])
+    reply, _ = asked("openrouter", PLAIN, answer)
+    assert (reply.text, reply.finish) == ("ola", "stop")
+    assert reply.usage == Usage(
+        prompt_tokens=194,
+        completion_tokens=20,
+        reasoning_tokens=5,
+        cached_tokens=100,
+        cost_usd=0.95,
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        # The counts of the last event are those of the whole message, the prompt's too.
+        (
+            {"input_tokens": 25, "output_tokens": 1},
+            {"input_tokens": 900, "output_tokens": 15, "server_tool_use": {"web_search": 1}},
+            Usage(prompt_tokens=900, completion_tokens=15),
+        ),
+        (
+            {
+                "input_tokens": 3,
+                "cache_creation_input_tokens": 20,
+                "cache_read_input_tokens": 0,
+                "cache_creation": {"ephemeral_5m_input_tokens": 20},
+                "output_tokens": 1,
+                "service_tier": "standard",
+            },
+            {"output_tokens": 9},
+            Usage(prompt_tokens=23, completion_tokens=9, cached_tokens=0),
+        ),
+        (None, {"output_tokens": 9}, Usage(completion_tokens=9)),
+        (None, None, None),
+    ],
+)
+def test_anthropic_usage(first: Any, last: Any, expected: Usage | None) -> None:
+    start = {"type": "message_start", "message": {"model": "m", "usage": first}}
+    end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": last}
+    stream = named(
+        ("message_start", start),
+        *((name, {"type": name, **value}) for name, value in HALF),
+        ("message_delta", end),
+        ("message_stop", {"type": "message_stop"}),
+    )
+    assert asked("anthropic", PLAIN, stream)[0].usage == expected
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        # All was spent on thoughts.
+        (
+            {"promptTokenCount": 8, "totalTokenCount": 58, "thoughtsTokenCount": 50},
+            Usage(prompt_tokens=8, completion_tokens=50, reasoning_tokens=50),
+        ),
+        (
+            {
+                "promptTokenCount": 8,
+                "toolUsePromptTokenCount": 30,
+                "candidatesTokenCount": 5,
+                "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 8}],
+            },
+            Usage(prompt_tokens=38, completion_tokens=5),
+        ),
+        ({"totalTokenCount": 8}, None),
+        ({}, None),
+    ],
+)
+def test_gemini_usage(raw: dict[str, Any], expected: Usage | None) -> None:
+    stream = events(content({"text": "a"}, finish="STOP", usageMetadata=raw), done=False)
+    assert asked("gemini", PLAIN, stream)[0].usage == expected
 
 
 # Faults
