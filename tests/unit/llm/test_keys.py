@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from pytest_mtarena.errors import UsageError
-from pytest_mtarena.llm.keys import HIDDEN, Key, MissingKey, is_loopback, key_for, mask
+from pytest_mtarena.llm.keys import HIDDEN, Key, MissingKey, is_loopback, key_for, mask, variable_in
 
 SECRET = "sk-verySecret+1/2"
 
@@ -96,3 +96,10 @@ def test_mask_hides_each_form_and_the_longer_secret_first() -> None:
     text = f"bad key {SECRET}, sk-verySecret%2B1%2F2, {SECRET}more, x"
     shown = mask(text, [SECRET, SECRET + "more", "x", ""])
     assert shown == f"bad key {HIDDEN}, {HIDDEN}, {HIDDEN}, x"
+
+
+def test_a_key_in_a_file_is_found_by_its_variable():
+    environ = {"OPENAI_API_KEY": " sk-secret-1 ", "GEMINI_API_KEY": "x", "HOME": "/home/ana"}
+    assert variable_in(b"say sk-secret-1 twice", environ) == "OPENAI_API_KEY"
+    assert variable_in(b"x marks /home/ana", environ) is None, "too short, and no key"
+    assert variable_in(b"", {}) is None
