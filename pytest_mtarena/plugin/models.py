@@ -99,9 +99,8 @@ def _contestant(
     }
     if tools is not None:
         facts["tools"] = {**tools.facts, "max_rounds": asked.max_tool_rounds}
-    if prompt.tone or prompt.context or prompt.gender:
-        told = json.dumps([prompt.tone, prompt.context, prompt.gender])
-        facts["register_sha256"] = hashlib.sha256(told.encode()).hexdigest()
+    told = {"register": prompt.tone, "prompt_context": prompt.context, "gender": prompt.gender}
+    facts |= {name: text for name, text in told.items() if text}
     chat: Chat = provider
     if purse.budget is not None:
         chat = BudgetChat(

@@ -41,7 +41,6 @@ def method_config(card: Mapping[str, Json]) -> dict[str, Any]:
     """
     config, kind = card["config"], type_of(card)
     facts = config["method_facts"]
-    context = _text(facts.get("prompt_context")) or _text(facts.get("context"))
     file = _text(config["coaching_file"])
     found = (
         None if kind == METHOD else served(config["method_name"]),
@@ -50,7 +49,7 @@ def method_config(card: Mapping[str, Json]) -> dict[str, Any]:
         _text(facts.get("register")),
         served(file) if file else None,
         (card["system_prompt_used"] or None) if kind == COACHED else None,
-        context,
+        _text(facts.get("prompt_context")),
         _text(card["scores"].get("quality_tier")),
     )
     return dict(zip(FIELDS, found, strict=True))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_mtarena.cli import main
+from pytest_mtarena.results.method_config import method_config
 from pytest_mtarena.results.verify import verify
 from tests.plugin.test_models import KEY, Server, say
 
@@ -124,6 +125,9 @@ def test_model_temperature_size_register_context_and_coaching_are_taken(
         "register": "language pt",
         "context": "top level",
     }
+    exported = method_config(card)
+    assert exported["register"] == "chatty"
+    assert exported["promptContext"] == "A shop for bicycles."
     assert str(result.directory) not in json.dumps(card)
     assert verify(card) == []
 

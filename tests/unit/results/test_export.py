@@ -456,7 +456,7 @@ def test_codes_are_as_short_as_they_get():
 
 def test_a_config_has_no_values_of_another_type():
     card = sealed_card(3)
-    card["config"]["method_facts"] = {"register": 3, "context": ""}
+    card["config"]["method_facts"] = {"register": 3, "prompt_context": ""}
     found = method_config(card)
     assert found["register"] is None
     assert found["promptContext"] is None
