@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pytest_mtarena.contestants.model import READING_VERSION, ModelContestant
@@ -18,7 +19,14 @@ from pytest_mtarena.llm.champollion import readable_coaching
 from pytest_mtarena.llm.chat import Chat, ChatReply, ChatRequest
 from pytest_mtarena.llm.client import ProviderChat
 from pytest_mtarena.llm.names import ModelName, find_aliases, resolve_models
-from pytest_mtarena.llm.prices import Pricer, PriceTable, read_prices
+from pytest_mtarena.llm.prices import (
+    OPENROUTER_MODELS,
+    Pricer,
+    PriceTable,
+    Rate,
+    fetch_openrouter,
+    read_prices,
+)
 from pytest_mtarena.llm.prompts import Builder, Prompt, make_prompt
 from pytest_mtarena.llm.retry import Gate
 from pytest_mtarena.plugin.settings import ModelSettings, Settings
@@ -26,6 +34,9 @@ from pytest_mtarena.protocols import Identity
 from pytest_mtarena.records import Json
 from pytest_mtarena.referee.review import fst_review
 from pytest_mtarena.registry import Registry
+
+PRICE_LIST = OPENROUTER_MODELS
+"""Where OpenRouter's current prices are."""
 
 
 class Purse:
@@ -40,6 +51,18 @@ class Purse:
         self.breaker = Breaker()
         self.share = share
         self._gates: dict[str, Gate] = {}
+        self._live: Mapping[str, Rate] | None = None
+
+    def live_prices(self, settings: Settings) -> Mapping[str, Rate]:
+        """Return OpenRouter's list where it decides something; fetched once, empty when offline."""
+        asked = settings.model
+        if asked.provider != "openrouter" or asked.base_url is not None:
+            return {}
+        if asked.max_cost is None and not settings.dry_run:
+            return {}  # OpenRouter itself says what each call cost
+        if self._live is None:
+            self._live = asyncio.run(_fetch(PRICE_LIST))
+        return self._live
 
     def gate(self, model: str) -> Gate:
         """Return the limit of calls of a model, the same for all of its suites."""
@@ -62,12 +85,38 @@ def load_models(
     prompt = _prompt(asked, registry.prompts())
     tools = Toolbox(registry.tools(asked.tools_list or None)) if asked.tools else None
     file = {} if asked.prices is None else read_prices(asked.prices)
-    pricer = Pricer(asked.provider, table=PriceTable(file=file), base_url=asked.base_url)
+    table = PriceTable(file=file, openrouter=purse.live_prices(settings))
+    pricer = Pricer(asked.provider, table=table, base_url=asked.base_url)
+    if asked.max_cost is not None and not asked.allow_unknown_cost:
+        _require_prices(names, pricer, table, settings)
     made = [_contestant(name, settings, prompt, tools, pricer, purse) for name in names]
     if not asked.fst_retries:
         return list(made)
     review = fst_review(settings.scoring.resources)
     return [RevisingContestant(one, review, asked.fst_retries) for one in made]
+
+
+async def _fetch(url: str) -> Mapping[str, Rate]:
+    import aiohttp
+
+    async with aiohttp.ClientSession(trust_env=True) as session:
+        return await fetch_openrouter(session, url=url)
+
+
+def _require_prices(
+    names: Sequence[ModelName], pricer: Pricer, table: PriceTable, settings: Settings
+) -> None:
+    """Raise UsageError for models whose calls have no upper bound: no limit could hold."""
+    asked = settings.model
+    for name in names:
+        probe = ChatRequest(model=name.id, messages=(), max_tokens=settings.max_tokens)
+        if pricer.worst_case(probe) is None:
+            found = table.find(asked.provider, name.id, asked.base_url)
+            why = found if isinstance(found, str) else "its calls have no upper bound"
+            raise UsageError(
+                f"--mt-max-cost: {why}, and unknown is not free: give a price with --mt-prices "
+                "FILE, or send it all the same with --mt-allow-unknown-cost"
+            )
 
 
 def _contestant(

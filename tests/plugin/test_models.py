@@ -559,3 +559,44 @@ def test_retries_without_an_analyser_are_one_line(arena, corpus, server, pyteste
     assert told in result.text
     assert "Traceback" not in result.text
     assert server.requests == []
+
+
+# -- prices ---------------------------------------------------------------------------------
+
+
+def test_a_limit_for_a_model_without_a_price_is_refused_before_anything_is_sent(
+    arena, corpus, server, mode
+):
+    options = (
+        "--mt-model=nobodys-model", "--mt-provider=openai", "--mt-max-cost=1",
+        "--mt-base-url=http://192.0.2.1/v1",
+    )  # fmt: skip
+    result = arena(str(corpus(2)), *options, *mode)
+    assert result.code == 4, result.text
+    assert "nobodys-model" in result.text
+    assert "--mt-prices FILE, or send it all the same with --mt-allow-unknown-cost" in result.text
+    assert "Traceback" not in result.text
+
+
+def test_the_current_prices_of_openrouter_count(arena, corpus, server, pytester, monkeypatch):
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    listed = {"data": [{"id": "a/new", "pricing": {"prompt": "0.000001", "completion": "0.00001"}}]}
+    seen = []
+
+    def do_get(handler: BaseHTTPRequestHandler) -> None:
+        seen.append(handler.headers.get("Authorization"))
+        server._send(handler, 200, json.dumps(listed).encode(), "application/json")
+
+    server._server.RequestHandlerClass.do_GET = do_get  # type: ignore[attr-defined]
+    pytester.makeconftest(
+        "from pytest_mtarena.plugin import models\n"
+        f"models.PRICE_LIST = {server.url!r} + '/models'\n"
+    )
+    common = (str(corpus(4)), "--mt-model=a/new", "--mt-dry-run", "--mt-max-tokens=1000")
+    result = arena(*common)
+    assert result.code == 0, result.text
+    assert "at most $0.01" in result.text
+    assert seen == [None], "fetched once, without the key"
+    refused = arena(*common, "--mt-max-cost=5", "--mt-model=a/other")
+    assert refused.code == 4
+    assert "a/other" in refused.text
