@@ -70,6 +70,8 @@ class Specs:
             @pytest_mtarena.hookimpl
             def mtarena_post_translation():
                 return {"strip": lambda entries, outputs, config: [o.strip() for o in outputs]}
+
+        One with a parameter ``ask`` may ask a language model again: ``ask(entry_id, wish)``.
         """
 
     @hookspec

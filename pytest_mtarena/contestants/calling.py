@@ -44,7 +44,7 @@ async def call(
     ``home`` is the file or directory whose frames count as the code's own. Cancelling this call
     cancels the coroutine, or abandons the thread; only that raises CancelledError.
     """
-    if _is_async(function):
+    if is_async(function):
         value, error = await _in_task(lambda: function(*arguments))
     else:
         value, error = await _in_thread(function, arguments)
@@ -96,7 +96,8 @@ async def _in_thread(
     return await answer
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
+def is_async(function: Callable[..., Any]) -> bool:
+    """Say whether a function, or an object that is called like one, is a coroutine function."""
     while isinstance(function, functools.partial):
         function = function.func
     calls = inspect.getattr_static(type(function), "__call__", None)  # an object may be async too

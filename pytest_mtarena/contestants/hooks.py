@@ -1,13 +1,20 @@
-"""Post-translation hooks: functions that edit what a contestant said, batch by batch."""
+"""Post-translation hooks: functions that edit what a contestant said, batch by batch.
+
+A hook with a parameter ``ask`` may ask a language model for another translation of an entry. What
+that takes is added to the entry's own tokens and cost.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from pytest_mtarena.contestants.calling import call
+from pytest_mtarena.contestants.calling import call, is_async
 from pytest_mtarena.contestants.method import fresh
+from pytest_mtarena.contestants.revising import add
 from pytest_mtarena.protocols import CallGate, Contestant, Entry, Identity, Metric, PostTranslation
 from pytest_mtarena.records import Attempt, Failure, RunConfig
 
@@ -57,10 +64,13 @@ class HookedContestant:
         if not sound:
             return attempts
         outputs = [attempts[place].output or "" for place in sound]
+        asking = _Asking(self._model(), by_id, config)
         update: dict[str, Failure | None] = {}
         for name, hook in self._hooks:
             offered = [fresh(by_id[attempts[place].id]) for place in sound]
-            edited, fault = await call(hook, offered, list(outputs), config, home=_home(hook))
+            asking.outputs = dict(zip((one["id"] for one in offered), outputs, strict=True))
+            function = asking.given_to(hook)
+            edited, fault = await call(function, offered, list(outputs), config, home=_home(hook))
             problem = _problem(edited, len(outputs)) if fault is None else fault.message
             if problem is not None:
                 failure = Failure(
@@ -72,12 +82,77 @@ class HookedContestant:
                 break
             outputs = [str.__str__(text) for text in edited]
         for place, output in zip(sound, outputs, strict=True):
-            before = attempts[place]
+            before = asking.added_to(attempts[place])
             raw = before.output if before.raw_output is None else before.raw_output
             attempts[place] = before.model_copy(
                 update={"output": None if update else output, "raw_output": raw, **update}
             )
         return attempts
+
+    def _model(self) -> Any:
+        """Return the language model behind the contestant, None when there is none."""
+        inner: Any = self.contestant
+        while inner is not None and not hasattr(inner, "revise"):
+            inner = getattr(inner, "contestant", None)
+        return inner
+
+
+class _Asking:
+    """Takes the questions of hooks to the model, and keeps what the answers took."""
+
+    def __init__(self, model: Any, entries: Mapping[str, Entry], config: RunConfig) -> None:
+        self._model = model
+        self._entries = entries
+        self._config = config
+        self._made: dict[str, list[Attempt]] = {}
+        self.outputs: dict[str, str] = {}
+        """Id to the text that a hook was given."""
+
+    def given_to(self, hook: PostTranslation) -> Callable[..., Any]:
+        """Return a hook with its ``ask``, or the hook itself when it does not want it."""
+        try:
+            wants = "ask" in inspect.signature(hook).parameters
+        except (TypeError, ValueError):
+            wants = False
+        if not wants:
+            return hook
+        asker: Any = hook
+        if is_async(hook):
+
+            async def act(*arguments: Any) -> Any:
+                return await asker(*arguments, ask=self._ask)
+
+            return act
+        loop = asyncio.get_running_loop()
+
+        def ask(key: str, wish: str) -> str:
+            return asyncio.run_coroutine_threadsafe(self._ask(key, wish), loop).result()
+
+        return lambda *arguments: asker(*arguments, ask=ask)
+
+    async def _ask(self, key: str, wish: str) -> str:
+        """Return another translation of an entry; raises RuntimeError when there is none."""
+        if self._model is None:
+            raise RuntimeError("only language models can be asked again (--mt-model)")
+        if key not in self.outputs:
+            raise RuntimeError(f"there is no entry {key!r} in this batch")
+        entry, output = self._entries[key], self.outputs[key]
+        made: Attempt = await self._model.revise(entry, output, str(wish), self._config)
+        self._made.setdefault(key, []).append(made)
+        if made.failure is not None or made.output is None:
+            why = "no answer" if made.failure is None else made.failure.message
+            raise RuntimeError(f"the model was asked again: {why}")
+        return made.output
+
+    def added_to(self, attempt: Attempt) -> Attempt:
+        """Return an attempt with the tokens, time and cost of what was asked about it."""
+        made = self._made.get(attempt.id, [])
+        for one in made:
+            attempt = add(attempt, one)
+        if made:
+            metadata = {**attempt.metadata, "hook_calls": len(made)}
+            attempt = attempt.model_copy(update={"metadata": metadata})
+        return attempt
 
 
 def _problem(edited: object, count: int) -> str | None:

@@ -600,3 +600,63 @@ def test_the_current_prices_of_openrouter_count(arena, corpus, server, pytester,
     refused = arena(*common, "--mt-max-cost=5", "--mt-model=a/other")
     assert refused.code == 4
     assert "a/other" in refused.text
+
+
+# -- hooks that ask the model again ---------------------------------------------------------
+
+ASKING = {
+    "async": "async def hook(entries, outputs, config, ask):\n"
+    "    return [await ask(e['id'], 'Say it again.') + '!' for e in entries]\n",
+    "plain": "def hook(entries, outputs, config, ask):\n"
+    "    return [ask(e['id'], 'Say it again.') + '!' for e in entries]\n",
+}
+HOOK = """
+from pytest_mtarena import hookimpl
+{hook}
+@hookimpl
+def mtarena_post_translation():
+    return {{"again": hook, "more": lambda e, outputs, c: [o + "?" for o in outputs]}}
+"""
+
+
+def repeating(server: Server) -> None:
+    """Let the model translate what it was first asked, whatever the last message is."""
+    answer = server.answer
+
+    def first(handler: Any, body: dict[str, Any], number: int) -> None:
+        body["messages"].append(body["messages"][1])
+        answer(handler, body, number)
+
+    server.answer = first  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("how", list(ASKING))
+def test_a_hook_asks_the_model_again(arena, corpus, server, pytester, how):
+    pytester.makeconftest(HOOK.format(hook=ASKING[how]))
+    repeating(server)
+    result = arena(str(corpus(3)), "--mt-model=tiny-model", "--mt-hooks=again,more", *asked(server))
+    assert result.code == 0, result.text
+    assert len(server.requests) == 1 + 3
+    again = server.requests[-1]["messages"]
+    assert again[-2]["content"] == "Say it again."
+    assert again[2]["role"] == "assistant"
+    for row in result.rows:
+        assert row["predicted"].endswith("!?")
+        assert row["raw_predicted"] + "!?" == row["predicted"]
+        assert row["metadata"]["hook_calls"] == 1
+        assert row["metadata"]["calls"] == 2
+    assert sum(row["usage"]["prompt_tokens"] for row in result.rows) == 400
+    assert verify(result.card) == []
+
+
+def test_a_method_cannot_be_asked_again(arena, corpus, pytester):
+    pytester.makeconftest(
+        HOOK.format(hook=ASKING["async"])
+        + "@hookimpl\ndef mtarena_methods():\n    return {'same': lambda options: Same()}\n"
+        "class Same:\n"
+        "    def translate(self, entries, config):\n"
+        "        return [{'id': e['id'], 'predicted': e['source']} for e in entries]\n"
+    )
+    result = arena(str(corpus(1)), "--mt-method=same", "--mt-hooks=again")
+    assert result.code == 1
+    assert "only language models can be asked again" in result.rows[0]["error"]
