@@ -36,7 +36,7 @@ TOP = "top level"
 _MAX_BYTES = 4_000_000
 _SHOWN = 20
 """Problems, or unknown keys, that are told at most."""
-_PAIR = re.compile(r"\s*([^\s:→>]+)\s*(?::|→|>)\s*([^\s:→>]+)\s*")
+_PAIR = re.compile(r"\s*([^\s:→>]+?)\s*(?:->|:|→|>)\s*([^\s:→>]+)\s*")
 _CODE = re.compile(r"[A-Za-z0-9]{1,8}([-_][A-Za-z0-9]{1,8})*")
 
 

@@ -65,7 +65,10 @@ def _of_a_config(run: Run) -> Iterator[str]:
         "prompt": asked.model.prompt,
         "temperature": asked.temperature,
         "batch_size": asked.batch_size,
-        "coaching_file": told.get("coaching_file") or "none",
+        "coaching_file": told.get("coaching_file")
+        or (asked.model.coaching_file and asked.model.coaching_file.name)
+        or asked.model.coaching
+        or "none",
         "register": asked.model.tone or "none",
         "context": asked.model.context or "none",
     }

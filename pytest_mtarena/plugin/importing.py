@@ -7,7 +7,6 @@ is run, so that each suite has the values of its own language.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from typing import Any, TypeVar
 from pytest_mtarena.errors import UsageError
 from pytest_mtarena.languages.cards import Card, Cards, load_cards
 from pytest_mtarena.languages.table import find_language
-from pytest_mtarena.llm.champollion import Block, ChampollionConfig, pick, read_config
+from pytest_mtarena.llm.champollion import TOP, Block, ChampollionConfig, pick, read_config
 from pytest_mtarena.plugin.settings import Settings
 from pytest_mtarena.records import Json, Language
 from pytest_mtarena.text import cut, printable
@@ -71,7 +70,8 @@ class Importing:
         """Return the settings for a pair of languages; raises UsageError."""
         settings = self._settings
         code = self._target(target)
-        card = find_language(code or target.code, target.name, cards=self._cards).card
+        named = Language(code=code) if code else target
+        card = find_language(named.code, named.name, cards=self._cards).card
         if self.config is None:
             prompted = replace(settings.model, gender=_gender(card))
             return replace(settings, model=prompted)
@@ -175,9 +175,8 @@ class _Import:
             "origin": dict(self._origin),
         }
         coaching = settings.model.coaching_file
-        if settings.model.models and coaching is not None:
+        if coaching is not None and self._origin.get("coaching_file", FLAG) != FLAG:
             facts["coaching_file"] = coaching.name
-            facts["coaching_sha256"] = hashlib.sha256(coaching.read_bytes()).hexdigest()
         return replace(settings, champollion=facts)
 
     def _take(self, name: str, value: _T, is_given: bool) -> _T:
@@ -235,7 +234,7 @@ class _Import:
         if prompt not in ("naive", "custom"):
             tone = self._register()
             context = self._config.context or ""
-            self._origin["context"] = "top level" if context else DEFAULT
+            self._origin["context"] = TOP if context else DEFAULT
         return replace(
             settings,
             model=replace(

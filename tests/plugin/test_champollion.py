@@ -276,3 +276,52 @@ def test_what_is_wrong_is_one_message(arena, corpus, server, config, value, opti
     assert told in result.text
     assert "Traceback" not in result.text
     assert server.requests == []
+
+
+def test_the_limit_of_costs_holds_for_all_languages_together(
+    arena, corpus, server, config, pytester
+):
+    price = {"input": 0, "output": 100}
+    (pytester.path / "prices.json").write_text(
+        json.dumps({"pt-model": price, "fr-model": price}), encoding="utf-8"
+    )
+    french = {"source": "en", "target": "fra"}
+    paths = [str(corpus(3)), str(corpus(3, "other.json", language_pair=french))]
+    result = arena(
+        *paths, config(FULL), "--mt-prices=prices.json", "--mt-max-tokens=100",
+        "--mt-max-cost=0.0105", "--mt-concurrency=1", *asked(server),
+    )  # fmt: skip
+    assert result.code == 1
+    assert len(server.requests) == 1, "9 of 105 hundredths are spent, and 100 may be needed"
+    assert "limit" in result.text
+
+
+def test_the_language_can_be_said_and_unknown_keys_are_noted(arena, corpus, server, config):
+    value = {"model": "m", "colour": 1, "languages": {"pt-BR": {"register": "chatty"}}}
+    result = arena(str(corpus(2)), config(value), "--mt-target-lang-code=pt-BR", *asked(server))
+    assert result.code == 0, result.text
+    assert "chatty" in server.systems.pop()
+    assert result.text.count("has keys that are not used here: colour") == 1
+
+
+def test_what_changes_no_request_is_the_same_experiment(arena, corpus, server, config):
+    def setup(**more: Any) -> str:
+        result = arena(str(corpus(2)), config(FULL, **more), *asked(server))
+        assert result.code == 0, result.text
+        fingerprint: str = result.card["setup_fingerprint"]["hash"]
+        return fingerprint
+
+    first = setup()
+    sent = len(server.requests)
+    assert setup(localesDir="elsewhere") == first
+    assert len(server.requests) == sent, "answers are kept"
+    assert setup(promptContext="A bank.") != first
+    assert len(server.requests) > sent
+
+
+def test_shards_are_cut_into_batches_of_the_config_s_size(arena, corpus, server, config, pytester):
+    first = arena(str(corpus(8)), config(FULL), "--mt-shard=1/2", *asked(server))
+    assert first.code == 0, first.text
+    second = arena(str(corpus(8)), config(FULL), "--mt-shard=2/2", *asked(server), fresh=False)
+    assert second.code == 0, second.text
+    assert server.sizes == [2, 3, 3]

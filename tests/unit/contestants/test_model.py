@@ -424,6 +424,51 @@ def test_the_first_request_and_its_system_prompt_are_known_before():
     assert request.messages[0].content == made.system_prompt(CONFIG).text
 
 
+OBJECTS = make_prompt("champollion")
+
+
+def upper(request):
+    given = json.loads(request.messages[-1].content)
+    return json.dumps({key: text.upper() for key, text in given.items()})
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_with_a_keyed_prompt_every_request_is_an_object(count, keyed):
+    chat = Echo({"*": upper})
+    sources = ['say "{}"', "a\nb", "1. c"][:count]
+    found = attempt(chat, sources, prompt=OBJECTS, keyed=keyed)
+    assert outputs(found) == [source.upper() for source in sources]
+    [request] = chat.requests
+    assert list(json.loads(request.messages[-1].content)) == [f"e{n}" for n in range(count)]
+    assert (request.reply_schema is not None) == keyed
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "told"),
+    [
+        ("UM", "parse_error", "no_object"),
+        ('{"e7": "UM"}', "parse_error", "out_of_range"),
+        ('{"e0": "UM", "e1": "DOIS"}', "parse_error", "out_of_range"),
+        ('{"e0": 3}', "parse_error", "not_text"),
+        ('{"e0": "UM"} {"e0": "DOIS"}', "parse_error", "several_objects"),
+        (ChatReply(text='{"e0": "U', finish="length", seconds=0.5), "truncated", "cut"),
+        (ChatReply(text="", finish="content_filter", seconds=0.5), "blocked", "held"),
+    ],
+)
+def test_an_entry_alone_is_read_by_its_key(reply, kind, told):
+    [found] = attempt(Echo({"*": reply}), ["One"], prompt=OBJECTS)
+    assert found.output is None
+    assert found.failure.kind == kind
+    assert told in found.failure.message or kind == "truncated"
+
+
+def test_what_an_object_lacks_is_asked_again_as_an_object():
+    chat = Echo({0: '{"e0": "ONE"}', "*": upper})
+    assert outputs(attempt(chat, ["One", "Two"], prompt=OBJECTS)) == ["ONE", "TWO"]
+    assert all(json.loads(one.messages[-1].content) for one in chat.requests)
+
+
 def test_cancelling_is_not_swallowed():
     class Hanging(Echo):
         async def ask(self, request):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import pytest
 from hypothesis import given
@@ -120,3 +121,46 @@ def test_a_template_is_filled_once(source):
 def test_a_template_with_wrong_fields_is_an_error(template, words):
     with pytest.raises(UsageError, match=words.replace("{", r"\{")):
         make_prompt("naive", template=template)
+
+
+def test_champollion_has_its_parts_in_their_order():
+    prompt = make_prompt(
+        "champollion",
+        coaching="Use the infinitive.",
+        tone="As among friends.",
+        context="A shop.",
+        gender="Prefer collective nouns.",
+    )
+    text = prompt.system(CONFIG).text
+    parts = [
+        "from English into Portuguese",
+        "Context: A shop.",
+        "Register and tone: As among friends.",
+        "Use the infinitive.",
+        "values only",
+        "stay as they are",
+        "Technical terms",
+        "Prefer collective nouns.",
+        "a button",
+        "one JSON object",
+    ]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("gender", ["", "see below."])
+def test_champollion_without_facts_has_no_empty_parts(gender):
+    text = make_prompt("champollion", gender=gender).system(CONFIG).text
+    assert "Context:" not in text
+    assert "Register" not in text
+    assert "Guidance" not in text
+    assert "\n\n\n" not in text
+    assert "gender open" in text
+    assert "see below" not in text
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=4))
+def test_the_message_of_champollion_is_the_object_alone(sources):
+    ids = [f"key.{number}" for number in range(len(sources))]
+    message = keyed_message(ids, sources, make_prompt("champollion"), CONFIG)
+    assert json.loads(message.text) == dict(zip(ids, sources, strict=True))

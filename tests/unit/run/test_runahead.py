@@ -151,3 +151,20 @@ def test_drain_returns_what_is_finished_and_drops_what_never_started():
     answers = dict(ahead.drain(0.1))
     assert list(answers) == ["done"]
     ahead.close()
+
+
+def test_every_contestant_is_closed_also_of_those_with_one_label():
+    closed = []
+
+    class Closing(Fake):
+        async def aclose(self):
+            closed.append(self)
+
+    engine, both = RunAhead(4), [Closing(shout), Closing(shout)]
+    for key in range(4):
+        engine.submit(request(key, contestant=both[key % 2]))
+    for key in range(4):
+        engine.take(key)
+    engine.close()
+    assert len(closed) == 2
+    assert set(map(id, closed)) == set(map(id, both))
