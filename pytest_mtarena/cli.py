@@ -149,20 +149,43 @@ def _module(name: str) -> object:
 # -- run ------------------------------------------------------------------------------------
 
 
+FIRST = (
+    *("corpus", "source-file", "reference-file", "model", "dataset", "ids"),
+    *("source-lang", "target-lang", "prompt", "coaching-file", "coaching", "method"),
+    *("method-card", "fst-retries", "skip-fst", "tools", "tools-list", "max-tool-rounds"),
+    *("hooks", "style-profile", "batch-size", "concurrency", "max-tokens", "temperature"),
+    *("no-cache", "cache-dir", "output-dir", "name", "dry-run"),
+    *("champollion-config", "champollion-cards-dir", "target-lang-code"),
+)
+"""The options of ``run`` that are shown first, in this order: those that other harnesses have."""
+DEFAULT_MODEL = "gemini-pro"
+"""The model that ``run`` evaluates when nothing says who is evaluated."""
+_SAID = {"model": DEFAULT_MODEL, "prompt": "naive"}
+"""Defaults that are no default of pytest's: there, no contestant means an ordinary session."""
+
+
 def _add_run(commands: Any) -> None:
-    what = "evaluate a method; pytest runs it, and what follows -- goes to pytest"
+    what = "evaluate methods and models; pytest runs them, and what follows -- goes to pytest"
     parser: argparse.ArgumentParser = commands.add_parser("run", help=what, description=what)
     parser.set_defaults(function=run)
     parser.add_argument("paths", nargs="*", metavar="SUITE", help="suite files or directories")
+    by_name = {option.name: option for option in OPTIONS}
+    sections = {"The run": [by_name[name] for name in FIRST]}
     for key, title in GROUPS.items():
+        sections[f"{title}, further"] = [
+            option for option in OPTIONS if option.group == key and option.name not in FIRST
+        ]
+    for title, options in sections.items():
         group = parser.add_argument_group(title)
-        for option in OPTIONS:
-            if option.group == key:
-                keywords = dict(option.keywords)
-                keywords["default"] = None
-                if option.parse is not None:
-                    keywords["type"] = _checked(option)
-                group.add_argument(*option.run_flags, dest=option.dest, **keywords)
+        for option in options:
+            keywords = dict(option.keywords)
+            keywords["default"] = None
+            default = _SAID.get(option.name, option.default)
+            if default is not None and default is not False and default != ():
+                keywords["help"] = f"{option.help} (default: {default})"
+            if option.parse is not None:
+                keywords["type"] = _checked(option)
+            group.add_argument(*option.run_flags, dest=option.dest, **keywords)
     output = parser.add_argument_group("Output")
     output.add_argument("-v", "--verbose", action="count", default=0, help="say more")
     output.add_argument("-q", "--quiet", action="count", default=0, help="say less")
@@ -183,6 +206,8 @@ def _checked(option: Option) -> Callable[[str], str]:
 def pytest_arguments(chosen: argparse.Namespace) -> list[str]:
     """Return pytest's command line for a chosen ``run``."""
     arguments = list(chosen.paths)
+    if not (chosen.mt_method or chosen.mt_model or chosen.mt_champollion_config):
+        chosen.mt_model = [DEFAULT_MODEL]
     for option in OPTIONS:
         value = getattr(chosen, option.dest)
         if value is None or value is False:

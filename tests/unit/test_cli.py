@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -364,3 +365,66 @@ def test_power_is_a_sentence(runs, capsys):
     [one] = json.loads(capsys.readouterr().out)["power"]
     assert one["metric"] == "chrf_plus_plus"
     assert one["difference"] > 0
+
+
+# -- run ------------------------------------------------------------------------------------
+
+PAGE = """\
+--corpus
+--source-file
+--reference-file
+--model gemini-pro
+--dataset all
+--ids
+--source-lang
+--target-lang
+--prompt naive
+--coaching-file
+--coaching
+--method
+--method-card
+--fst-retries 0
+--skip-fst
+--tools
+--tools-list
+--max-tool-rounds 8
+--hooks
+--style-profile
+--batch-size 25
+--concurrency 8
+--max-tokens 32768
+--temperature 0.0
+--no-cache
+--cache-dir eval/cache/harness
+--output-dir eval/logs/harness
+--name
+--dry-run
+--champollion-config
+--champollion-cards-dir
+--target-lang-code
+"""
+
+
+def test_the_flags_of_run_stand_in_the_documented_order_with_their_defaults(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "500")
+    with pytest.raises(SystemExit):
+        cli.main(["run", "--help"])
+    _, _, first = capsys.readouterr().out.partition("The run:\n")
+    told = first.partition("\n\n")[0]
+    shown = []
+    for flags, about in re.findall(r"^  (-.*?)(?:  +|\n +)(\S.*)$", told, re.MULTILINE):
+        name = flags.split(", -")[-1].split(" ")[0].lstrip("-")
+        _, _, default = about.partition("(default: ")
+        shown.append(f"--{name} {default.rstrip(')')}".strip())
+    assert shown == PAGE.splitlines()
+
+
+def test_without_a_contestant_run_takes_the_default_model():
+    parsed = cli.make_parser().parse_args(["run", "suite.tsv"])
+    parsed.passed_on = []
+    assert cli.pytest_arguments(parsed) == ["suite.tsv", "--mt-model=gemini-pro"]
+    parsed = cli.make_parser().parse_args(["run", "suite.tsv", "--method=m", "--temperature=0.0"])
+    parsed.passed_on = []
+    assert cli.pytest_arguments(parsed) == [
+        "suite.tsv", "--mt-method=m", "--mt-temperature=0.0",
+    ]  # fmt: skip
