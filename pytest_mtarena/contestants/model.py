@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from pytest_mtarena.contestants.calling import clean as storable
 from pytest_mtarena.contestants.calling import describe, one_line
+from pytest_mtarena.contestants.kept import Kept
 from pytest_mtarena.contestants.tools import Toolbox
 from pytest_mtarena.llm import keyed, numbered
 from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, ChatRequest, Message, Usage
@@ -89,6 +90,8 @@ class ModelContestant:
         tools: Toolbox | None = None,
         max_tool_rounds: int = 8,
         gate: CallGate | None = None,
+        kept: Kept | None = None,
+        further: Chat | None = None,
     ) -> None:
         """Make a contestant.
 
@@ -97,8 +100,12 @@ class ModelContestant:
         again: 1 unless the chat itself limits how many calls are out, with ``gate``.
         ``worst_case`` says what a request can cost at most, for estimates. With ``tools`` every
         entry goes out alone; the model may ask for tools in at most ``max_tool_rounds`` replies.
+        ``kept`` has the translations of entries that were paid before. ``further`` is asked
+        instead of ``chat`` for what belongs to no batch: rounds of tools, and revisions.
         """
         self.identity = identity
+        self._kept = kept
+        self._further = further or chat
         self._chat = chat
         self._model = model
         self._prompt = prompt
@@ -146,6 +153,8 @@ class ModelContestant:
         gate = asyncio.Semaphore(max(1, self._together))
         if not states:
             return []
+        found = self._find(states, config)
+        groups = [rest for group in groups if (rest := [s for s in group if s.id not in found])]
         for asked in range(3):
             left = await asyncio.gather(*(self._ask(group, config, gate) for group in groups))
             groups = [
@@ -155,7 +164,7 @@ class ModelContestant:
             ]
             if not groups:
                 break
-        return [state.attempt() for state in states]
+        return [found.get(state.id) or state.attempt() for state in states]
 
     async def revise(self, entry: Entry, output: str, wish: str, config: RunConfig) -> Attempt:
         """Ask again for one entry: the model sees its translation, then the wish.
@@ -172,7 +181,7 @@ class ModelContestant:
                 Message(role="assistant", content=form),
                 Message(role="user", content=wish),
             )
-            reply = await self._chat.ask(
+            reply = await self._further.ask(
                 request.model_copy(update={"messages": (*request.messages, *said), "tools": ()})
             )
         except Exception as error:
@@ -183,8 +192,32 @@ class ModelContestant:
         return state.attempt()
 
     async def aclose(self) -> None:
-        """Close the chat."""
+        """Close the chats."""
         await self._chat.aclose()
+        if self._further is not self._chat:
+            await self._further.aclose()
+
+    def _find(self, states: Sequence[_State], config: RunConfig) -> dict[str, Attempt]:
+        """Return the attempts that are kept, by id; give the others the key to keep theirs under.
+
+        With tools nothing is kept by entry: what a model asks of them is part of the answer.
+        """
+        if self._kept is None or self._tools is not None:
+            return {}
+        system = self.system_prompt(config).text
+        found: dict[str, Attempt] = {}
+        for state in states:
+            state.key = self._kept.key(state.entry, system, config)
+            kept = self._kept.find(state.key)
+            if kept is not None:
+                found[state.id] = kept
+        return found
+
+    def _keep(self, states: Sequence[_State]) -> None:
+        """Keep what has an answer now, before anything else can go wrong."""
+        for state in states:
+            if self._kept is not None and state.key is not None and state.output is not None:
+                self._kept.keep(state.key, state.attempt())
 
     def _request(
         self, sources: Sequence[str], entries: Sequence[Entry], config: RunConfig
@@ -231,10 +264,14 @@ class ModelContestant:
                 state.fail(error, len(group))
             return []
         _bill(group, reply, self._cost_of(reply))
+        left: list[_State] = []
         if len(group) == 1:
             _take_single(group[0], reply, message)
-            return []
-        return _take_batch(group, reply, message)
+        else:
+            left = _take_batch(group, reply, message)
+        if reply.finish != "unknown":  # it may have been cut
+            self._keep(group)
+        return left
 
     async def _with_tools(
         self,
@@ -247,7 +284,7 @@ class ModelContestant:
         """Ask for an entry; answer what the model asks of tools until it answers itself."""
         seconds = min(TOOL_SECONDS, config.timeout_seconds / 2)
         for number in range(1, self._max_rounds + 2):
-            reply = await self._chat.ask(request)
+            reply = await self._further.ask(request)
             _bill([state], reply, self._cost_of(reply))
             if not reply.tool_calls or reply.finish in ("length", "content_filter"):
                 _take_single(state, reply, message)
@@ -314,6 +351,8 @@ class _State:
     asked_again: list[str] = field(default_factory=list)
     facts: dict[str, Json] = field(default_factory=dict)
     tool_calls: list[Json] = field(default_factory=list)
+    key: str | None = None
+    """The name under which its translation is kept; None when it is not to be."""
 
     def fail(self, error: Exception, size: int) -> None:
         """Note a call that had no reply."""

@@ -1,11 +1,12 @@
-"""Replies on disk, so that nothing is paid twice.
+"""What models said, on disk, so that nothing is paid twice.
 
-One file a reply, named by the SHA-256 of everything that can change the reply: the whole request,
-the facts of the chat behind the cache, and the version of what makes requests and reads replies.
-Files are written beside their place and moved there, so that a reader sees a whole file or none and
-any number of processes can share a directory. A file that is damaged counts as none.
+One file a record, named by the SHA-256 of everything that can change it. Files are written beside
+their place and moved there, so that a reader sees a whole file or none and any number of processes
+can share a directory. A file that is damaged counts as none.
 
-Only replies that a model finished by itself are kept. A file holds the reply, never the request.
+``Store`` keeps records of any kind. ``CachingChat`` keeps replies: under the whole request, the
+facts of the chat behind the cache, and the version of what makes requests and reads replies; only
+replies that a model finished by itself, and never the request.
 """
 
 from __future__ import annotations
@@ -60,6 +61,58 @@ class Pruned(Record):
     bytes: int = 0
 
 
+class Store:
+    """Records by key in a directory that many processes may share."""
+
+    def __init__(self, directory: Path) -> None:
+        """Raises UsageError when the directory cannot be made."""
+        self._directory = directory
+        self.counts = dict.fromkeys(("stored", "not_kept", "damaged", "write_errors"), 0)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"{directory}: cannot be the directory of the cache: {error.strerror}; "
+                "choose another one or go without a cache"
+            ) from None
+
+    def path(self, key: str) -> Path:
+        """Return the file of a key, SHA-256 hex."""
+        return self._directory / key[:2] / f"{key}.json"
+
+    def read(self, key: str) -> Json:
+        """Return a record; None when there is none or its file is damaged."""
+        path = self.path(key)
+        try:
+            body = path.read_bytes()
+        except OSError:
+            return None
+        data = _decoded(body, key)
+        if data is None:
+            self.counts["damaged"] += 1
+            return None
+        # Pruning goes by when an entry was last of use.
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return data
+
+    def keep(self, key: str, data: Json) -> None:
+        """Write a record; one that is no JSON, or has a secret of the environment, is not kept.
+
+        A failure costs the record and nothing else.
+        """
+        body = _encoded(key, data)
+        if body is None:
+            self.counts["not_kept"] += 1
+            return
+        try:
+            _write(self.path(key), body)
+        except OSError:
+            self.counts["write_errors"] += 1
+        else:
+            self.counts["stored"] += 1
+
+
 class CachingChat:
     """A chat that remembers replies.
 
@@ -90,16 +143,8 @@ class CachingChat:
         self._directory = directory
         self._parser_version = parser_version
         self._more = dict(facts or {})
-        self._counts = dict.fromkeys(
-            ("hits", "misses", "shared", "stored", "not_kept", "damaged", "write_errors"), 0
-        )
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(
-                f"{directory}: cannot be the directory of the cache: {error.strerror}; "
-                "choose another one or go without a cache"
-            ) from None
+        self._store = Store(directory)
+        self._counts = dict.fromkeys(("hits", "misses", "shared"), 0)
 
     @property
     def facts(self) -> Mapping[str, Json]:
@@ -113,7 +158,7 @@ class CachingChat:
         ``stored``; ``not_kept``: replies that are not worth keeping; ``damaged``: files that were
         no good; ``write_errors``: replies that could not be written (they are used all the same).
         """
-        return dict(self._counts)
+        return {**self._counts, **self._store.counts}
 
     def stats(self) -> CacheStats:
         """Return what is in the directory."""
@@ -132,12 +177,12 @@ class CachingChat:
             "more": self._more,
             "request": request.model_dump(mode="json"),
         }
-        return _sha256(named)
+        return sha256_of(named)
 
     async def ask(self, request: ChatRequest) -> ChatReply:
         """Return the reply, from the cache when it is there; raises ChatError."""
-        path = self._path(self.key(request))
-        place = (asyncio.get_running_loop(), path)
+        key = self.key(request)
+        place = (asyncio.get_running_loop(), self._store.path(key))
         while (flight := self._flights.get(place)) is not None:
             landed = await asyncio.shield(flight)
             if isinstance(landed, ChatReply):
@@ -145,11 +190,11 @@ class CachingChat:
                 return landed.model_copy(update={"from_cache": True})
             if landed is not None:
                 raise ChatError(landed.kind, str(landed), status=landed.status, tries=landed.tries)
-        kept = self._read(path)
+        kept = self._read(key)
         if kept is not None:
             self._counts["hits"] += 1
             return kept
-        return await self._call(request, place)
+        return await self._call(request, key, place)
 
     def forget(self, request: ChatRequest) -> bool:
         """Remove the reply to a request, one that turned out useless; return whether it was there.
@@ -157,7 +202,7 @@ class CachingChat:
         A reply that ended well and still cannot be read would otherwise be replayed for ever.
         """
         try:
-            self._path(self.key(request)).unlink()
+            self._store.path(self.key(request)).unlink()
         except OSError:
             return False
         return True
@@ -167,9 +212,9 @@ class CachingChat:
         await self._inner.aclose()
 
     async def _call(
-        self, request: ChatRequest, place: tuple[asyncio.AbstractEventLoop, Path]
+        self, request: ChatRequest, key: str, place: tuple[asyncio.AbstractEventLoop, Path]
     ) -> ChatReply:
-        loop, path = place
+        loop, _ = place
         flight: asyncio.Future[ChatReply | ChatError | None] = loop.create_future()
         self._flights[place] = flight
         landed: ChatReply | ChatError | None = None
@@ -177,7 +222,7 @@ class CachingChat:
         try:
             reply = await self._inner.ask(request)
             landed = reply
-            self._keep(path, reply)
+            self._keep(key, reply)
         except ChatError as error:
             landed = error
             raise
@@ -187,36 +232,27 @@ class CachingChat:
             flight.set_result(landed)
         return reply
 
-    def _path(self, key: str) -> Path:
-        return self._directory / key[:2] / f"{key}.json"
-
-    def _read(self, path: Path) -> ChatReply | None:
-        """Return the reply of a file; None when there is none or it is damaged."""
+    def _read(self, key: str) -> ChatReply | None:
+        """Return a kept reply; None when there is none or it is damaged."""
+        data = self._store.read(key)
+        if data is None:
+            return None
         try:
-            body = path.read_bytes()
-        except OSError:
+            reply = ChatReply.model_validate(data)
+        except ValueError:
+            reply = None
+        if reply is None or not _worth_keeping(reply):
+            self._store.counts["damaged"] += 1
             return None
-        reply = _decoded(body, path.stem)
-        if reply is None:
-            self._counts["damaged"] += 1
-            return None
-        # Pruning goes by when an entry was last of use.
-        with contextlib.suppress(OSError):
-            os.utime(path)
-        return reply
+        return reply.model_copy(update={"from_cache": True})
 
-    def _keep(self, path: Path, reply: ChatReply) -> None:
-        """Write a reply, if it is one to keep; a failure costs the entry and nothing else."""
-        body = _encoded(path.stem, reply) if _worth_keeping(reply) else None
-        if body is None:
-            self._counts["not_kept"] += 1
+    def _keep(self, key: str, reply: ChatReply) -> None:
+        """Write a reply, if it is one to keep."""
+        if not _worth_keeping(reply):
+            self._store.counts["not_kept"] += 1
             return
-        try:
-            _write(path, body)
-        except OSError:
-            self._counts["write_errors"] += 1
-        else:
-            self._counts["stored"] += 1
+        data = reply.model_copy(update={"from_cache": False}).model_dump(mode="json")
+        self._store.keep(key, data)
 
 
 def cache_stats(directory: Path) -> CacheStats:
@@ -289,11 +325,10 @@ def _worth_keeping(reply: ChatReply) -> bool:
     return reply.finish in KEPT and bool(reply.text.strip() or reply.tool_calls)
 
 
-def _encoded(key: str, reply: ChatReply) -> bytes | None:
+def _encoded(key: str, data: Json) -> bytes | None:
     """Return the bytes of an entry; None when it is no JSON or has a secret of the environment."""
-    data = reply.model_copy(update={"from_cache": False}).model_dump(mode="json")
     try:
-        entry = {"format": FORMAT, "key": key, "sha256": _sha256(data), "reply": data}
+        entry = {"format": FORMAT, "key": key, "sha256": sha256_of(data), "reply": data}
     except ValueError:
         return None
     body = json.dumps(entry)
@@ -311,18 +346,16 @@ def _secrets() -> list[str]:
     ]
 
 
-def _decoded(body: bytes, key: str) -> ChatReply | None:
-    """Return the reply of an entry; None when the bytes are not exactly those of the key."""
+def _decoded(body: bytes, key: str) -> Json:
+    """Return the record of an entry; None when the bytes are not exactly those of the key."""
     try:
         entry = json.loads(body)
         if entry["format"] != FORMAT or entry["key"] != key:
             return None
-        if entry["sha256"] != _sha256(entry["reply"]):
-            return None
-        reply = ChatReply.model_validate(entry["reply"])
+        data: Json = entry["reply"]
+        return data if entry["sha256"] == sha256_of(data) else None
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
-    return reply.model_copy(update={"from_cache": True}) if _worth_keeping(reply) else None
 
 
 def _write(path: Path, body: bytes) -> None:
@@ -337,7 +370,7 @@ def _write(path: Path, body: bytes) -> None:
         raise
 
 
-def _sha256(data: Json) -> str:
+def sha256_of(data: Json) -> str:
     """Return the SHA-256 hex of a JSON value, whatever the order of its keys."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

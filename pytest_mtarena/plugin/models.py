@@ -8,13 +8,14 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pytest_mtarena.contestants.kept import Kept
 from pytest_mtarena.contestants.model import READING_VERSION, ModelContestant
 from pytest_mtarena.contestants.revising import RevisingContestant
 from pytest_mtarena.contestants.tools import Toolbox
 from pytest_mtarena.errors import UsageError
 from pytest_mtarena.llm.breaker import Breaker
 from pytest_mtarena.llm.budget import Budget, BudgetChat
-from pytest_mtarena.llm.cache import CachingChat
+from pytest_mtarena.llm.cache import CachingChat, Store
 from pytest_mtarena.llm.champollion import readable_coaching
 from pytest_mtarena.llm.chat import Chat, ChatReply, ChatRequest
 from pytest_mtarena.llm.client import ProviderChat
@@ -159,8 +160,11 @@ def _contestant(
             pricer.cost_of,
             allow_unknown=asked.allow_unknown_cost,
         )
+    further, kept = chat, None
     if asked.cache_dir is not None:
-        chat = CachingChat(chat, asked.cache_dir, parser_version=READING_VERSION)
+        further = CachingChat(chat, asked.cache_dir, parser_version=READING_VERSION)
+        how = {"temperature": settings.temperature, "max_tokens": settings.max_tokens}
+        kept = Kept(Store(asked.cache_dir), {"model": name.id, **how, **facts})
     content = hashlib.sha256(
         json.dumps({"model": name.id, **facts}, sort_keys=True).encode()
     ).hexdigest()
@@ -187,6 +191,8 @@ def _contestant(
         tools=tools,
         max_tool_rounds=asked.max_tool_rounds,
         gate=gate,
+        kept=kept,
+        further=further,
         together=purse.share,
     )
 

@@ -63,7 +63,7 @@ class Server:
         if number in self.fail:
             self._send(handler, 429, b'{"error": {"message": "slow down"}}', "application/json")
             return
-        text = translated(body)
+        text = translated(body).replace("palavra", body.get("says", "palavra"))
         pieces = [text[i : i + 7] for i in range(0, len(text), 7)]
         events = [
             {"model": "tiny-model-0611", "choices": [{"index": 0, "delta": {"content": piece}}]}
@@ -279,11 +279,11 @@ def test_the_cache_can_be_looked_at_and_pruned(arena, corpus, server, pytester, 
     arena(str(corpus(6)), "--mt-model=tiny-model", "--mt-batch-size=3", *asked(server))
     directory = f"--cache-dir={pytester.path / 'eval/cache/harness'}"
     assert main(["cache", directory, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out.splitlines()[-1])["entries"] == 2
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["entries"] == 6
     assert main(["cache", directory, "--prune"]) == 2
     assert "--prune needs" in capsys.readouterr().err
     assert main(["cache", directory, "--prune", "--max-bytes=0"]) == 0
-    assert "removed 2 answers" in capsys.readouterr().out
+    assert "removed 6 answers" in capsys.readouterr().out
     assert main(["cache", "--cache-dir=nowhere"]) == 2
 
 
@@ -494,12 +494,7 @@ def misspelling(server: Server, *said: str) -> None:
         again = (len(body["messages"]) - 2) // 2
         [which] = re.findall(r"word number (\d+)", body["messages"][1]["content"])
         body["messages"].append({"content": f"word number {which}"})
-        replace = say
-        try:
-            globals()["say"] = lambda text: replace(text).replace("palavra", said[again])
-            answer(handler, body, number)
-        finally:
-            globals()["say"] = replace
+        answer(handler, {**body, "says": said[again]}, number)
 
     server.answer = some  # type: ignore[method-assign]
 
@@ -660,3 +655,45 @@ def test_a_method_cannot_be_asked_again(arena, corpus, pytester):
     result = arena(str(corpus(1)), "--mt-method=same", "--mt-hooks=again")
     assert result.code == 1
     assert "only language models can be asked again" in result.rows[0]["error"]
+
+
+# -- what is kept ---------------------------------------------------------------------------
+
+
+def test_an_entry_more_pays_for_one_entry(arena, corpus, server):
+    common = ("--mt-model=tiny-model", "--mt-batch-size=4", *asked(server))
+    arena(str(corpus(8)), *common)
+    assert len(server.requests) == 2
+    path = corpus(9)
+    suite = json.loads(path.read_text(encoding="utf-8"))
+    suite["entries"].insert(0, suite["entries"].pop())
+    path.write_text(json.dumps(suite), encoding="utf-8")
+    more = arena(str(path), *common)
+    assert more.code == 0, more.text
+    assert len(server.requests) == 3, "every batch has shifted, one entry is new"
+    assert "word number" in server.requests[2]["messages"][1]["content"]
+    assert sum(row["metadata"]["from_cache"] for row in more.rows) == 8
+    assert max(card["scores"]["exact_matches"] for card in more.cards) == 9
+    arena(str(path), "--mt-model=tiny-model", "--mt-batch-size=3", *asked(server))
+    assert len(server.requests) == 6, "other batches are another way of asking"
+
+
+def test_what_failed_is_tried_again(arena, corpus, server):
+    answer = server.answer
+
+    def sorry(handler: Any, body: dict[str, Any], number: int) -> None:
+        events = [{"choices": [{"index": 0, "delta": {"content": " "}, "finish_reason": "stop"}]}]
+        stream = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+        server._send(handler, 200, f"{stream}data: [DONE]\n\n".encode(), "text/event-stream")
+
+    server.answer = sorry  # type: ignore[method-assign]
+    common = (str(corpus(2)), "--mt-model=tiny-model", *asked(server))
+    first = arena(*common)
+    assert first.code == 1
+    assert [row["failure"]["kind"] for row in first.rows] == ["parse_error"] * 2
+    assert len(server.requests) == 3, "together, then one by one"
+    server.answer = answer  # type: ignore[method-assign]
+    second = arena(*common)
+    assert second.code == 0, second.text
+    assert len(server.requests) == 4
+    assert max(card["scores"]["exact_matches"] for card in second.cards) == 2

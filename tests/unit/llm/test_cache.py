@@ -315,7 +315,7 @@ def test_forgetting(tmp_path):
 def aged(chat: CachingChat, text: str, days: float) -> None:
     key = chat.key(request(text))
     then = time.time() - days * 86400
-    os.utime(chat._path(key), (then, then))
+    os.utime(chat._store.path(key), (then, then))
 
 
 def test_pruning_by_age_and_size(tmp_path):
@@ -334,7 +334,7 @@ def test_pruning_by_age_and_size(tmp_path):
     size = files(tmp_path)[0].stat().st_size
     done = chat.prune(max_bytes=2 * size)
     assert (done.removed, done.removed_bytes, done.entries, done.bytes) == (1, size, 2, 2 * size)
-    assert chat._path(chat.key(request("d"))).exists()
+    assert chat._store.path(chat.key(request("d"))).exists()
     assert chat.prune().removed == 0
     assert chat.prune(max_bytes=0).entries == 0
 
@@ -400,7 +400,7 @@ async def main():
             prune_cache(directory, max_bytes=draw.choice([0, 1_000_000]))
         if damage and draw.random() < 0.1:
             try:
-                chat._path(chat.key(request(n))).write_bytes(b"{broken")
+                chat._store.path(chat.key(request(n))).write_bytes(b"{broken")
             except FileNotFoundError:
                 pass
 

@@ -1,0 +1,64 @@
+"""Translations of single entries on disk: an entry more in a suite pays for one entry more.
+
+A translation is kept under all that can change it: the model and how it is asked, the size of the
+batches, the entry's id and source. What else was in the batch is not part of it, so that a change
+to a suite costs the entries that are new; and what failed is not kept, so that it is tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pytest_mtarena.llm.cache import Store, sha256_of
+from pytest_mtarena.protocols import Entry
+from pytest_mtarena.records import Attempt, Json, RunConfig
+
+
+class Kept:
+    """The kept translations of one model, asked in one way."""
+
+    def __init__(self, store: Store, facts: Mapping[str, Json]) -> None:
+        """``facts``: what distinguishes this model and this way of asking from all others."""
+        self._store = store
+        self._facts = dict(facts)
+
+    def key(self, entry: Entry, system: str, config: RunConfig) -> str:
+        """Return the name of an entry's translation under a system prompt: SHA-256 hex."""
+        return sha256_of(
+            {
+                "facts": self._facts,
+                "system": system,
+                "target": config.target_lang or config.target_code,
+                "source_language": config.source_lang or config.source_code,
+                "batch_size": config.batch_size,
+                "id": entry["id"],
+                "source": entry["source"],
+            }
+        )
+
+    def find(self, key: str) -> Attempt | None:
+        """Return a kept attempt as one from the cache: it costs nothing and took no time."""
+        data = self._store.read(key)
+        if data is None:
+            return None
+        try:
+            kept = Attempt.model_validate(data)
+        except ValueError:
+            self._store.counts["damaged"] += 1
+            return None
+        if kept.output is None:
+            return None
+        metadata = {
+            **kept.metadata,
+            "from_cache": True,
+            "cached_calls": kept.metadata.get("calls", 1),
+            "original_cost_usd": kept.cost_usd,
+        }
+        return kept.model_copy(
+            update={"latency_seconds": None, "cost_usd": 0.0, "metadata": metadata}
+        )
+
+    def keep(self, key: str, attempt: Attempt) -> None:
+        """Keep an attempt, if it has a translation."""
+        if attempt.failure is None and attempt.output is not None:
+            self._store.keep(key, attempt.model_dump(mode="json"))
