@@ -1,8 +1,8 @@
 """Models over a server on this machine: wall time against the ideal, calls against the minimum.
 
-The ideal is ceil(n / batch / concurrency) x latency, since models run side by side. With faults, a
-share of the answers is a 429 or a reset connection, at random with a fixed seed; every entry has to
-end translated, and none is paid twice.
+The ideal is ceil(n / batch / concurrency) x latency, since models run side by side. With faults, of
+every 20 answers to a model 4 are a 429 and one is a reset connection, in an order by chance; every
+entry has to end translated, and none is paid twice.
 
 python benchmarks/models.py [--n 1000 --batch 25 --concurrency 8 --latency 0.2]
 """
@@ -25,6 +25,7 @@ from aiohttp import web
 from measuring import INI, PYTEST, measure, write_suite
 
 MODELS = ("model-a", "model-b")
+FAULTS = ("429", "429", "429", "429", "reset")
 
 
 @dataclass
@@ -32,13 +33,12 @@ class Server:
     """An OpenAI-compatible endpoint that answers numbered lines with themselves."""
 
     latency: float
-    busy: float = 0.0
-    """Share of answers that are a 429."""
-    broken: float = 0.0
-    """Share of connections that are reset."""
+    faults: tuple[str, ...] = ()
+    """What goes wrong within 20 answers: ``429``, ``reset``."""
     spans: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     answered: Counter[tuple[str, str]] = field(default_factory=Counter)
     url: str = ""
+    _decks: dict[str, list[str]] = field(default_factory=dict)
 
     def start(self) -> None:
         """Serve in a thread of its own."""
@@ -58,19 +58,26 @@ class Server:
         ready.set()
         await asyncio.Event().wait()
 
+    def _next(self, model: str) -> str:
+        deck = self._decks.setdefault(model, [])
+        if not deck:
+            deck += [*self.faults, *[""] * (20 - len(self.faults))]
+            self._random.shuffle(deck)
+        return deck.pop()
+
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         clock = asyncio.get_running_loop().time
         began = clock()
-        chance = self._random.random()
-        if chance < self.busy:
+        fault = self._next(body["model"])
+        if fault == "429":
             self.spans.setdefault(body["model"], []).append((began, clock()))
             return web.json_response(
                 {"error": {"message": "slow down"}}, status=429, headers={"Retry-After": "0.2"}
             )
         await asyncio.sleep(self.latency)
         self.spans.setdefault(body["model"], []).append((began, clock()))
-        if chance < self.busy + self.broken:
+        if fault == "reset":
             assert request.transport is not None
             request.transport.abort()
             return web.Response()
@@ -106,8 +113,8 @@ def main() -> None:
         f"{chosen.concurrency} calls at once each, {chosen.latency} s a call: {calls} calls a "
         f"model, ideal {ideal:.2f} s"
     )
-    for title, faults in {"no faults": (0.0, 0.0), "20 % 429, 5 % resets": (0.2, 0.05)}.items():
-        server = Server(chosen.latency, *faults)
+    for title, faults in {"no faults": (), "20 % 429, 5 % resets": FAULTS}.items():
+        server = Server(chosen.latency, faults)
         server.start()
         with tempfile.TemporaryDirectory() as name:
             directory = Path(name)

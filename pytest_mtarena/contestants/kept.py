@@ -58,7 +58,12 @@ class Kept:
             update={"latency_seconds": None, "cost_usd": 0.0, "metadata": metadata}
         )
 
-    def keep(self, key: str, attempt: Attempt) -> None:
-        """Keep an attempt, if it has a translation."""
-        if attempt.failure is None and attempt.output is not None:
-            self._store.keep(key, attempt.model_dump(mode="json"))
+    def keep(self, attempts: Mapping[str, Attempt]) -> None:
+        """Keep attempts by their keys; those without a translation are left out."""
+        self._store.keep_all(
+            {
+                key: attempt.model_dump(mode="json")
+                for key, attempt in attempts.items()
+                if attempt.failure is None and attempt.output is not None
+            }
+        )

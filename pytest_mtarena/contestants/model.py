@@ -213,11 +213,12 @@ class ModelContestant:
                 found[state.id] = kept
         return found
 
-    def _keep(self, states: Sequence[_State]) -> None:
+    async def _keep(self, states: Sequence[_State]) -> None:
         """Keep what has an answer now, before anything else can go wrong."""
-        for state in states:
-            if self._kept is not None and state.key is not None and state.output is not None:
-                self._kept.keep(state.key, state.attempt())
+        if self._kept is not None:
+            done = {one.key: one.attempt() for one in states if one.key and one.output is not None}
+            if done:
+                await asyncio.to_thread(self._kept.keep, done)
 
     def _request(
         self, sources: Sequence[str], entries: Sequence[Entry], config: RunConfig
@@ -270,7 +271,7 @@ class ModelContestant:
         else:
             left = _take_batch(group, reply, message)
         if reply.finish != "unknown":  # it may have been cut
-            self._keep(group)
+            await self._keep(group)
         return left
 
     async def _with_tools(

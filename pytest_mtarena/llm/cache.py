@@ -19,7 +19,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -97,20 +97,27 @@ class Store:
         return data
 
     def keep(self, key: str, data: Json) -> None:
-        """Write a record; one that is no JSON, or has a secret of the environment, is not kept.
+        """Write a record; see ``keep_all``."""
+        self.keep_all({key: data})
 
-        A failure costs the record and nothing else.
+    def keep_all(self, records: Mapping[str, Json]) -> None:
+        """Write records; one that is no JSON, or has a secret of the environment, is not kept.
+
+        A failure costs the record and nothing else. Takes about 0.2 ms a record, most of it
+        without the interpreter's lock: worth a thread when there are many.
         """
-        body = _encoded(key, data)
-        if body is None:
-            self.counts["not_kept"] += 1
-            return
-        try:
-            _write(self.path(key), body)
-        except OSError:
-            self.counts["write_errors"] += 1
-        else:
-            self.counts["stored"] += 1
+        secret = _secrets()
+        for key, data in records.items():
+            body = _encoded(key, data, secret)
+            if body is None:
+                self.counts["not_kept"] += 1
+                continue
+            try:
+                _write(self.path(key), body)
+            except OSError:
+                self.counts["write_errors"] += 1
+            else:
+                self.counts["stored"] += 1
 
 
 class CachingChat:
@@ -325,14 +332,14 @@ def _worth_keeping(reply: ChatReply) -> bool:
     return reply.finish in KEPT and bool(reply.text.strip() or reply.tool_calls)
 
 
-def _encoded(key: str, data: Json) -> bytes | None:
-    """Return the bytes of an entry; None when it is no JSON or has a secret of the environment."""
+def _encoded(key: str, data: Json, secret: Sequence[str]) -> bytes | None:
+    """Return the bytes of an entry; None when it is no JSON or has a secret in it."""
     try:
         entry = {"format": FORMAT, "key": key, "sha256": sha256_of(data), "reply": data}
     except ValueError:
         return None
     body = json.dumps(entry)
-    if any(json.dumps(secret)[1:-1] in body for secret in _secrets()):
+    if any(json.dumps(one)[1:-1] in body for one in secret):
         return None
     return body.encode("ascii")
 
@@ -360,13 +367,20 @@ def _decoded(body: bytes, key: str) -> Json:
 
 def _write(path: Path, body: bytes) -> None:
     """Put a file in its place in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.stem}.{os.getpid()}.{secrets.token_hex(8)}.tmp")
+    beside = f"{str(path)[: -len(path.suffix)]}.{os.getpid()}.{secrets.token_hex(8)}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
-        beside.write_bytes(body)
+        try:
+            place = os.open(beside, flags, 0o666)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            place = os.open(beside, flags, 0o666)
+        with open(place, "wb", buffering=0) as file:
+            file.write(body)
         os.replace(beside, path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
         raise
 
 
