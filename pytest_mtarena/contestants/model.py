@@ -41,6 +41,12 @@ SINGLY = 4
 TOOL_SECONDS = 60.0
 """How long a tool may take for one call, and never more than half of the call's own limit."""
 
+_TOO_LONG = re.compile(
+    r"context[ _-]?(length|size|window|limit)|too (long|large|many (input )?tokens)"
+    r"|maximum (context|input|prompt|number of tokens)|exceed\w* .{0,40}(tokens|context|length)",
+    re.IGNORECASE,
+)
+
 _UNBILLED = frozenset({"auth", "request", "not_found", "rate_limit", "stopped"})
 """Errors of calls that no provider charges for; what another failed call cost is unknown."""
 _COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
@@ -263,14 +269,20 @@ class ModelContestant:
         except Exception as error:
             for state in group:
                 state.fail(error, len(group))
-            return []
+            if len(group) == 1 or not _is_too_long(error):
+                return []
+            for state in group:
+                state.failure = None
+                state.asked_again.append("too long")
+            return group
         _bill(group, reply, self._cost_of(reply))
         left: list[_State] = []
         if len(group) == 1:
             _take_single(group[0], reply, message)
         else:
             left = _take_batch(group, reply, message)
-        if reply.finish != "unknown":  # it may have been cut
+        # An answer alone that was cut is none to keep; one whose end is unknown may have been.
+        if reply.finish != "unknown" and not (reply.finish == "length" and len(group) == 1):
             await self._keep(group)
         return left
 
@@ -309,6 +321,13 @@ class ModelContestant:
         state.raw = storable(reply.text)
         why = f"the model still asks for tools after {self._max_rounds} rounds of them"
         state.failure = Failure(kind="tool_rounds", message=f"{why}; raise --mt-max-tool-rounds")
+
+
+def _is_too_long(error: Exception) -> bool:
+    """Say whether a provider refused a request for its length; there is no status for that."""
+    if not isinstance(error, ChatError) or error.kind != "request":
+        return False
+    return error.status == 413 or bool(_TOO_LONG.search(str(error)))
 
 
 def ask_again(group: list[_T], left: list[_T], *, is_first: bool) -> list[list[_T]]:
@@ -422,9 +441,8 @@ def _take_single(state: _State, reply: ChatReply, message: UserMessage) -> None:
     if reply.finish == "content_filter":
         told = "the provider held the reply back (content_filter)"
         state.failure = Failure(kind="blocked", message=told)
-    elif reply.finish == "length":
-        what = "the reply was cut at the limit of tokens" if text else _spent(reply)
-        state.failure = Failure(kind="truncated", message=f"{what}; raise --mt-max-tokens")
+    elif reply.finish == "length" and not text:
+        state.failure = Failure(kind="truncated", message=f"{_spent(reply)}; raise --mt-max-tokens")
     elif not text:
         what = "the reply has no answer for this key" if message.keys else "the reply is empty"
         state.failure = Failure(kind="parse_error", message=f"{what} ({why})")
@@ -433,6 +451,8 @@ def _take_single(state: _State, reply: ChatReply, message: UserMessage) -> None:
         state.failure = Failure(kind="parse_error", message=told)
     else:
         state.output = text
+        if reply.finish == "length":  # scored as it is: the limit is a part of the setup
+            state.facts["truncated"] = True
 
 
 def _spent(reply: ChatReply) -> str:

@@ -269,7 +269,8 @@ class Controller:
         if len(served) > 1:
             trouble.append(f"several models answered: {', '.join(sorted(served))}")
         model = max(served, key=served.__getitem__, default=None)
-        facts = self._facts(run, selected, complete, trouble, model)
+        notes = [*trouble, *_other_model(run, model)]
+        facts = self._facts(run, selected, complete, notes, model)
         # Rows come in the order of their places, which is that of the card.
         provenance = self._provenance(run)
         card = assemble(
@@ -345,6 +346,19 @@ class Controller:
             champollion=run.settings.champollion,
             **told,
         )
+
+
+def _other_model(run: Run, served: str | None) -> list[str]:
+    """Tell when another model answered than the one that was asked for.
+
+    A name with a date, a version or a file's ending is the same model, named more exactly.
+    """
+    told = _told_by(run)
+    asked = run.contestant.identity.name.rpartition("/")[2].casefold()
+    answered = (served or "").rpartition("/")[2].casefold()
+    if not told or not answered or answered.startswith(asked) or asked.startswith(answered):
+        return []
+    return [f"{served} answered, and {run.contestant.identity.name} was asked for"]
 
 
 def _told_by(run: Run) -> dict[str, Any]:

@@ -58,6 +58,7 @@ def caveats(
     said = [row for row in counted if row["status"] == "ok" and not is_blank(row.get("predicted"))]
     lines = [
         *_kind("errors", _errors(counted)),
+        *_kind("truncated", _truncated(said)),
         *_kind("repetition", _repeated(said)),
         *_kind("copies", _copies(copies)),
         *_kind("leak", _leaks(counted)),
@@ -160,6 +161,15 @@ def _errors(counted: Sequence[Mapping[str, Json]]) -> list[str]:
     if len(failed) <= MANY_ERRORS * len(counted):
         return []
     return [f"{len(failed)} of {len(counted)} attempts failed and count as misses: {some(failed)}"]
+
+
+def _truncated(said: Sequence[Mapping[str, Json]]) -> list[str]:
+    """Name the outputs that a language model could not end within its limit of tokens."""
+    ids = [_id(row) for row in said if (row.get("metadata") or {}).get("truncated") is True]
+    if not ids:
+        return []
+    what = "output was" if len(ids) == 1 else "outputs were"
+    return [f"{len(ids)} {what} cut at the limit of tokens (--mt-max-tokens): {some(ids)}"]
 
 
 def _repeated(said: Sequence[Mapping[str, Json]]) -> list[str]:

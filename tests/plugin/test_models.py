@@ -28,6 +28,7 @@ class Server:
         self.requests: list[dict[str, Any]] = []
         self.at_once = self.peak = 0
         self.delay = 0.0
+        self.name = "tiny-model-0611"
         self.fail: set[int] = set()
         """Numbers of requests that get a 429 (from 0)."""
         self.lock = threading.Lock()
@@ -66,7 +67,7 @@ class Server:
         text = translated(body).replace("palavra", body.get("says", "palavra"))
         pieces = [text[i : i + 7] for i in range(0, len(text), 7)]
         events = [
-            {"model": "tiny-model-0611", "choices": [{"index": 0, "delta": {"content": piece}}]}
+            {"model": self.name, "choices": [{"index": 0, "delta": {"content": piece}}]}
             for piece in pieces
         ]
         events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
@@ -697,3 +698,22 @@ def test_what_failed_is_tried_again(arena, corpus, server):
     assert second.code == 0, second.text
     assert len(server.requests) == 4
     assert max(card["scores"]["exact_matches"] for card in second.cards) == 2
+
+
+# -- which model answered -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answered", "told"),
+    [("tiny-model-0611", False), ("house/Tiny-Model", False), ("huge-model", True)],
+)
+def test_another_model_than_the_one_that_was_asked_for_is_told(
+    arena, corpus, server, monkeypatch, answered, told
+):
+    server.name = answered
+    result = arena(str(corpus(2)), "--mt-model=house/tiny-model", *asked(server))
+    assert result.code == 0, result.text
+    line = "huge-model answered, and house/tiny-model was asked for"
+    assert (line in result.text) == told
+    assert (line in result.card["caveats"]) == told
+    assert verify(result.card) == []

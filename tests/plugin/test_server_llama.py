@@ -162,14 +162,16 @@ def test_a_batch_that_gets_a_text_is_asked_one_by_one(arena, corpus, llama):
     assert {row["predicted"] for row in result.rows} == {ANSWER}
 
 
-def test_what_the_limit_of_tokens_cuts_is_truncated_not_scored(arena, corpus, llama):
-    result = arena(
+def test_what_the_limit_of_tokens_cuts_is_scored_and_told(arena, corpus, llama):
+    arguments = (
         str(corpus(3)), "--mt-model=tiny", f"--mt-base-url={llama.root}/v1", "--mt-batch-size=1",
         "--mt-max-tokens=5",
     )  # fmt: skip
-    assert result.code == 1
-    assert [row["failure"]["kind"] for row in result.rows] == ["truncated"] * 3
-    assert all(row["predicted"] is None for row in result.rows)
-    assert all("raise --mt-max-tokens" in row["error"] for row in result.rows)
-    assert result.card["scores"]["errors"] == 3
+    result = arena(*arguments)
+    assert result.code == 0, result.text
+    assert all(row["metadata"]["truncated"] for row in result.rows)
+    assert all(ANSWER.startswith(row["predicted"]) for row in result.rows)
+    assert "3 outputs were cut at the limit of tokens (--mt-max-tokens): e1 e2 e3" in result.text
+    again = arena(*arguments)
+    assert not any(row["metadata"]["from_cache"] for row in again.rows)
     assert verify(result.card) == []

@@ -294,7 +294,7 @@ def test_an_entry_alone_that_is_cut_is_truncated():
     chat = Echo({0: cut("Um e d"), 1: ChatReply(text="", finish="length", usage=reasoning)})
     (some,) = attempt(chat, ["One and two"])
     (none,) = attempt(chat, ["One"])
-    assert (some.failure.kind, some.output, some.raw_output) == ("truncated", None, "Um e d")
+    assert (some.failure, some.output, some.metadata["truncated"]) == (None, "Um e d", True)
     assert none.failure.kind == "truncated"
     assert "16 of them for reasoning" in none.failure.message
     assert "--mt-max-tokens" in none.failure.message
@@ -599,5 +599,50 @@ def test_over_the_wire():
     assert batch[1].metadata["served_model"] == "served-1"
     assert sum(one.usage["completion_tokens"] for one in batch) == 22
     assert blocked[0].failure.kind == "blocked"
-    assert truncated[0].failure.kind == "truncated"
-    assert truncated[0].raw_output == "CUT"
+    assert truncated[0].metadata["truncated"] is True
+    assert truncated[0].output == "CUT"
+
+
+LONG = (
+    "answered 400: request (9182 tokens) exceeds the available context size (512 tokens)",
+    "answered 400: This model's maximum context length is 8192 tokens",
+    "answered 400: prompt is too long: 210000 tokens > 200000 maximum",
+    "answered 400: The input token count (1048577) exceeds the maximum number of tokens allowed",
+)
+
+
+@pytest.mark.parametrize("message", [*LONG, "answered 413: no"])
+def test_a_batch_that_is_refused_for_its_length_goes_out_in_parts(message):
+    def refuse(request):
+        if data_of(request).count("\n") >= 3:
+            status = 413 if "413" in message else 400
+            return ChatError("request", message, status=status)
+        return Echo().right(request)
+
+    chat = Echo({"*": refuse})
+    sources = [f"Text {n}" for n in range(6)]
+    attempts = attempt(chat, sources)
+    assert outputs(attempts) == [text.upper() for text in sources]
+    assert sizes(chat) == [6, 3, 3]
+    assert attempts[0].metadata["asked_again"] == ["too long"]
+    assert attempts[0].metadata["error_status"] == (413 if "413" in message else 400)
+
+
+def test_a_request_that_is_wrong_in_any_size_is_sent_once():
+    chat = Echo({"*": ChatError("request", "answered 400: temperature must be 1", status=400)})
+    attempts = attempt(chat, list(WORDS))
+    assert sizes(chat) == [4]
+    assert all(one.failure.kind == "api_error" for one in attempts)
+
+
+def test_an_entry_that_is_too_long_alone_fails_and_the_others_do_not():
+    def refuse(request):
+        if "Three" in data_of(request):
+            return ChatError("request", LONG[0], status=400)
+        return Echo().right(request)
+
+    chat = Echo({"*": refuse})
+    attempts = attempt(chat, list(WORDS))
+    assert outputs(attempts) == ["ONE", "TWO", None, "FOUR"]
+    assert attempts[2].failure.kind == "api_error"
+    assert sizes(chat) == [4, 1, 1, 1, 1]

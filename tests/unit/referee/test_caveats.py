@@ -92,3 +92,10 @@ def test_ids_are_made_printable():
     one = case(0, "s" * 5, "r", id="e\x1b[31m")
     (line, *_) = Run([(one, said(one, "sssss"))]).report.caveats
     assert line.endswith("e\\e[31m")
+
+
+def test_outputs_that_were_cut_at_the_limit_of_tokens():
+    run = run_of(*plain(3))
+    rows = [{**row, "metadata": {"truncated": row["entry_id"] != "e2"}} for row in run.rows]
+    report = run.referee.score(rows, run.statistics)
+    assert "2 outputs were cut at the limit of tokens (--mt-max-tokens): e1 e3" in report.caveats
