@@ -282,7 +282,8 @@ class RunConfig(Record):
     batch_size: int = 25
     concurrency: int = 8
     timeout_seconds: float = 600.0
-    temperature: float = 0.0
+    temperature: float | None = 0.0
+    """None: the user wants none to be sent (``--mt-temperature=none``)."""
     max_tokens: int = 32768
     fst_retries: int = 0
     """How often words that an analyser rejects may be asked for again (``--mt-fst-retries``)."""

@@ -41,7 +41,7 @@ def fingerprint(
     model_slug: str,
     condition: str,
     system_prompt_sha256: str,
-    temperature: float,
+    temperature: float | None,
     harness_version: str,
 ) -> dict[str, Any]:
     """Return the documented fingerprint: ``hash`` and its six ``components``."""

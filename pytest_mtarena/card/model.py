@@ -76,7 +76,7 @@ class Config(Block):
     """How the run was made."""
 
     api_provider: str | None
-    temperature: float
+    temperature: float | None
     max_tokens: int
     batch_size: int
     concurrency: int

@@ -14,6 +14,8 @@ from typing import Any
 
 DEFAULT_OUTPUT_DIR = "eval/logs/harness"
 DEFAULT_CACHE_DIR = "eval/cache/harness"
+NOT_SENT = "none"
+"""The temperature of models that take none."""
 DEFAULT_SUITES = "suites/translation"
 
 
@@ -55,11 +57,13 @@ def parse_money(text: str) -> float:
     return value
 
 
-def parse_temperature(text: str) -> float:
-    """Parse a sampling temperature, 0 to 2."""
+def parse_temperature(text: str) -> float | str:
+    """Parse a sampling temperature, 0 to 2, or the word ``none``: it is not sent."""
+    if text.strip() == NOT_SENT:
+        return NOT_SENT
     value = _number(text)
     if value is None or not 0 <= value <= 2:
-        raise argparse.ArgumentTypeError(f"takes a temperature from 0 to 2, not {text!r}")
+        raise argparse.ArgumentTypeError(f"takes a temperature from 0 to 2, or none, not {text!r}")
     return value
 
 
@@ -400,7 +404,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "temperature",
-        "told to the method: the sampling temperature",
+        "told to the method: the sampling temperature; none: not sent, for models that refuse it",
         "run",
         "T",
         parse_temperature,

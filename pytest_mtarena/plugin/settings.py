@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mtarena.errors import UsageError
-from pytest_mtarena.plugin.options import OPTIONS
+from pytest_mtarena.plugin.options import NOT_SENT, OPTIONS
 from pytest_mtarena.records import Json, Scoring, SuiteSettings
 from pytest_mtarena.referee.resources import read_resources, resource_facts
 
@@ -59,7 +59,8 @@ class Settings:
     concurrency: int
     timeout_seconds: float
     max_tokens: int
-    temperature: float
+    temperature: float | None
+    """None: not sent."""
     shard: tuple[int, int] | None
     dry_run: bool
     resume: Path | None
@@ -149,7 +150,9 @@ def read_settings(option: Any, base: Path) -> Settings:
         concurrency=option.mt_concurrency,
         timeout_seconds=option.mt_timeout,
         max_tokens=option.mt_max_tokens,
-        temperature=_or_default(option, "temperature"),
+        temperature=None
+        if option.mt_temperature == NOT_SENT
+        else _or_default(option, "temperature"),
         shard=option.mt_shard,
         dry_run=option.mt_dry_run,
         resume=resume,

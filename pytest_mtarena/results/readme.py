@@ -76,7 +76,7 @@ def _again(manifest: Mapping[str, Json], card: Mapping[str, Json]) -> list[str]:
     command = [
         f"--mt-model={manifest['config']['model']}",
         f"--mt-provider={config['api_provider']}",
-        f"--mt-temperature={config['temperature']}",
+        f"--mt-temperature={'none' if config['temperature'] is None else config['temperature']}",
         f"--mt-batch-size={config['batch_size']}",
         f"--mt-max-tokens={config['max_tokens']}",
     ]

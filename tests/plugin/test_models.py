@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -717,3 +718,51 @@ def test_another_model_than_the_one_that_was_asked_for_is_told(
     assert (line in result.text) == told
     assert (line in result.card["caveats"]) == told
     assert verify(result.card) == []
+
+
+def test_a_temperature_is_sent_as_recorded_or_recorded_as_not_sent(arena, corpus, server, mode):
+    common = (str(corpus(2)), "--mt-model=tiny-model", *asked(server), *mode)
+    none = arena(*common, "--mt-temperature=none")
+    assert none.code == 0, none.text
+    assert all("temperature" not in request for request in server.requests)
+    assert none.card["config"]["temperature"] is None
+    assert none.card["fingerprint"]["components"]["temperature"] is None
+    assert verify(none.card) == []
+    sent = len(server.requests)
+    some = arena(*common, "--mt-temperature=0.7", "--mt-output-dir=other")
+    assert some.code == 0, some.text
+    assert {request["temperature"] for request in server.requests[sent:]} == {0.7}
+    assert "takes a temperature from 0 to 2, or none" in arena(*common, "--mt-temperature=3").text
+
+
+def test_a_run_that_is_killed_pays_for_no_answer_twice(corpus, server, pytester):
+    """Four of eight batches are answered and kept when the run dies."""
+    answer, stop = server.answer, threading.Event()
+
+    def hold(handler: Any, body: dict[str, Any], number: int) -> None:
+        if number >= 4:
+            stop.wait(20)
+        else:
+            answer(handler, body, number)
+
+    server.answer = hold  # type: ignore[method-assign]
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", str(corpus(16)), "--mt-model=tiny-model"),
+        *("--mt-batch-size=2", "--mt-concurrency=2", "--mt-metrics=none", *asked(server)),
+    ]
+    child = subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL)
+    kept = pytester.path / "eval/cache/harness"
+    until = time.monotonic() + 30
+    while len(list(kept.glob("*/*.json"))) < 8 or len(server.requests) < 6:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    child.kill()
+    child.wait()
+    stop.set()
+    server.answer = answer  # type: ignore[method-assign]
+    before = [request["messages"][1]["content"] for request in server.requests]
+    again = subprocess.run(command, cwd=pytester.path, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stdout
+    after = [request["messages"][1]["content"] for request in server.requests[len(before) :]]
+    assert len(after) == 4
+    assert not set(after) & set(before[:4])
