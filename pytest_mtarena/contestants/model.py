@@ -20,6 +20,7 @@ from pytest_mtarena.contestants.tools import Toolbox
 from pytest_mtarena.llm import keyed, numbered
 from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, ChatRequest, Message, Usage
 from pytest_mtarena.llm.cleaning import Problem, clean, is_unicode, without_thought
+from pytest_mtarena.llm.prices import Cost
 from pytest_mtarena.llm.prompts import (
     Prompt,
     SystemPrompt,
@@ -57,13 +58,14 @@ _SHOWN_CALL = 500
 """Characters of a tool call's arguments and result that stand in a row."""
 _T = TypeVar("_T")
 
-CostOf = Callable[[ChatReply], float | None]
-"""The price of a call in US dollars; None when it is unknown."""
+CostOf = Callable[[ChatReply], Cost]
+"""What a call cost, as the provider says and as computed."""
 
 
-def reported_cost(reply: ChatReply) -> float | None:
-    """Return what the provider says that a call cost; None when it says nothing."""
-    return None if reply.usage is None else reply.usage.cost_usd
+def reported_cost(reply: ChatReply) -> Cost:
+    """Return what the provider says that a call cost, and nothing computed."""
+    said = None if reply.usage is None else reply.usage.cost_usd
+    return Cost(reason="no prices were given", reported_usd=said)
 
 
 def served(model: str) -> str:
@@ -367,6 +369,9 @@ class _State:
     calls_without_usage: int = 0
     costs: list[float | None] = field(default_factory=list)
     cached_costs: list[float | None] = field(default_factory=list)
+    computed: list[float | None] = field(default_factory=list)
+    """Computed costs of the calls for which the provider reported one."""
+    cost_sources: list[str] = field(default_factory=list)
     cached_calls: int = 0
     asked_again: list[str] = field(default_factory=list)
     facts: dict[str, Json] = field(default_factory=dict)
@@ -411,6 +416,10 @@ class _State:
             metadata["asked_again"] = self.asked_again
         if self.calls_without_usage:
             metadata["calls_without_usage"] = self.calls_without_usage
+        if self.cost_sources:
+            metadata["cost_source"] = ", ".join(self.cost_sources)
+        if (computed := _total(self.computed)) is not None:
+            metadata["computed_cost_usd"] = computed
         if self.first_token is not None:
             metadata["first_token_seconds"] = self.first_token
         if from_cache:
@@ -527,7 +536,7 @@ def _flag_duplicates(group: Sequence[_State]) -> None:
                 state.facts["duplicate_output"] = True
 
 
-def _bill(group: Sequence[_State], reply: ChatReply, cost: float | None) -> None:
+def _bill(group: Sequence[_State], reply: ChatReply, cost: Cost) -> None:
     """Divide what a call took among the entries that it carried."""
     usage = reply.usage or Usage()
     counts: dict[str, list[int]] = {}
@@ -535,13 +544,18 @@ def _bill(group: Sequence[_State], reply: ChatReply, cost: float | None) -> None
         total = getattr(usage, name)
         if total is not None:
             counts[name] = divide(total, len(group))
-    costs: list[float] | None = None
-    if cost is not None:
-        shares = divide(round(cost * _COST_UNIT), len(group))
-        costs = [share / _COST_UNIT for share in shares]
+    costs = _shares(cost.best_usd, len(group))
+    computed = _shares(cost.usd, len(group))
     for place, state in enumerate(group):
         state.batch_sizes.append(len(group))
         state.finishes.append(reply.finish)
+        source = "reported" if cost.reported_usd is not None else cost.source
+        if source and source not in state.cost_sources:
+            state.cost_sources.append(source)
+        if cost.best_usd is None and not reply.from_cache:
+            state.facts["cost_unknown"] = cost.reason
+        if cost.reported_usd is not None:
+            state.computed.append(computed[place])
         state.tries += reply.tries
         state.calls_without_usage += not counts
         for name, shares in counts.items():
@@ -550,9 +564,9 @@ def _bill(group: Sequence[_State], reply: ChatReply, cost: float | None) -> None
             state.models.append(served(reply.model))
         if reply.from_cache:
             state.cached_calls += 1
-            state.cached_costs.append(None if costs is None else costs[place])
+            state.cached_costs.append(costs[place])
             continue
-        state.costs.append(None if costs is None else costs[place])
+        state.costs.append(costs[place])
         state.seconds += reply.seconds
         if state.first_token is None:
             state.first_token = reply.first_token_seconds
@@ -562,6 +576,13 @@ def divide(total: int, parts: int) -> list[int]:
     """Return whole shares as equal as can be, the larger ones first; their sum is the total."""
     share, rest = divmod(total, parts)
     return [share + (place < rest) for place in range(parts)]
+
+
+def _shares(cost: float | None, parts: int) -> list[float | None]:
+    """Divide a cost; unknown shares of one that is unknown."""
+    if cost is None:
+        return [None] * parts
+    return [share / _COST_UNIT for share in divide(round(cost * _COST_UNIT), parts)]
 
 
 def _total(costs: Sequence[float | None]) -> float | None:

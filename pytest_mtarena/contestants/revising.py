@@ -103,6 +103,12 @@ def add(attempt: Attempt, more: Attempt) -> Attempt:
         before, count = metadata.get(name, 0), more.metadata.get(name, 0)
         if (before or count) and isinstance(before, int) and isinstance(count, int):
             metadata[name] = before + count
+    computed = [one.metadata.get("computed_cost_usd") for one in (attempt, more)]
+    metadata.pop("computed_cost_usd", None)
+    if all(isinstance(cost, float) for cost in computed):
+        metadata["computed_cost_usd"] = _sum(*computed)
+    if "cost_unknown" in more.metadata:
+        metadata["cost_unknown"] = more.metadata["cost_unknown"]
     return attempt.model_copy(
         update={
             "usage": usage,

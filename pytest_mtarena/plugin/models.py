@@ -22,6 +22,7 @@ from pytest_mtarena.llm.client import ProviderChat
 from pytest_mtarena.llm.names import ModelName, find_aliases, resolve_models
 from pytest_mtarena.llm.prices import (
     OPENROUTER_MODELS,
+    Cost,
     Pricer,
     PriceTable,
     Rate,
@@ -169,8 +170,8 @@ def _contestant(
         json.dumps({"model": name.id, **facts}, sort_keys=True).encode()
     ).hexdigest()
 
-    def cost_of(reply: ChatReply) -> float | None:
-        return pricer.cost_of(ChatRequest(model=name.id, messages=()), reply)
+    def cost_of(reply: ChatReply) -> Cost:
+        return pricer.cost(ChatRequest(model=name.id, messages=()), reply)
 
     return ModelContestant(
         chat,

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pytest_mtarena.contestants.model import ModelContestant, ask_again, divide
 from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, Usage
 from pytest_mtarena.llm.client import ProviderChat
+from pytest_mtarena.llm.prices import Cost
 from pytest_mtarena.llm.prompts import make_prompt
 from pytest_mtarena.protocols import Contestant, Identity
 from pytest_mtarena.records import RunConfig
@@ -147,6 +148,7 @@ def test_a_batch_is_one_request(keyed):
         "served_model": "served-1",
         "tries": 1,
         "from_cache": False,
+        "cost_source": "reported",
     }
     assert attempts[0].latency_seconds == 0.5
 
@@ -380,8 +382,27 @@ def test_missing_usage_is_unknown_and_not_free():
 
 
 def test_a_price_from_elsewhere_is_used():
-    attempts = attempt(Echo(usage=None), ["One", "Two"], cost_of=lambda reply: 0.5)
+    attempts = attempt(
+        Echo(usage=None), ["One", "Two"], cost_of=lambda reply: Cost(usd=0.5, source="file")
+    )
     assert [one.cost_usd for one in attempts] == [0.25, 0.25]
+    assert attempts[0].metadata["cost_source"] == "file"
+    assert "computed_cost_usd" not in attempts[0].metadata
+
+
+def test_what_the_provider_reports_counts_and_the_computed_cost_stands_beside_it():
+    both = Cost(usd=0.5, source="file", reported_usd=0.3)
+    attempts = attempt(Echo(usage=None), ["One", "Two"], cost_of=lambda reply: both)
+    assert [one.cost_usd for one in attempts] == [0.15, 0.15]
+    assert [one.metadata["computed_cost_usd"] for one in attempts] == [0.25, 0.25]
+    assert attempts[0].metadata["cost_source"] == "reported"
+
+
+def test_the_reason_of_an_unknown_cost_is_told():
+    unknown = Cost(reason="no price of tiny is known")
+    attempts = attempt(Echo(usage=None), ["One", "Two"], cost_of=lambda reply: unknown)
+    assert [one.cost_usd for one in attempts] == [None, None]
+    assert attempts[0].metadata["cost_unknown"] == "no price of tiny is known"
 
 
 def test_a_reply_from_the_cache_costs_nothing_and_says_what_it_cost():
