@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ from pytest_mtarena.contestants.tools import Toolbox
 from pytest_mtarena.llm import keyed, numbered
 from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, ChatRequest, Message, Usage
 from pytest_mtarena.llm.cleaning import Problem, clean, is_unicode, without_thought
-from pytest_mtarena.llm.prices import Cost
+from pytest_mtarena.llm.prices import Cost, Estimate, tokens_about
 from pytest_mtarena.llm.prompts import (
     Prompt,
     SystemPrompt,
@@ -47,6 +47,9 @@ _TOO_LONG = re.compile(
     r"|maximum (context|input|prompt|number of tokens)|exceed\w* .{0,40}(tokens|context|length)",
     re.IGNORECASE,
 )
+
+ANSWER_TOKENS = 4
+"""About what numbers or keys add to the translation of an entry."""
 
 _UNBILLED = frozenset({"auth", "request", "not_found", "rate_limit", "stopped"})
 """Errors of calls that no provider charges for; what another failed call cost is unknown."""
@@ -100,6 +103,7 @@ class ModelContestant:
         gate: CallGate | None = None,
         kept: Kept | None = None,
         further: Chat | None = None,
+        note: str = "",
     ) -> None:
         """Make a contestant.
 
@@ -114,6 +118,8 @@ class ModelContestant:
         self.identity = identity
         self._kept = kept
         self._further = further or chat
+        self.note = note
+        """What is worth telling of the model's name, one line; empty when there is nothing."""
         self._chat = chat
         self._model = model
         self._prompt = prompt
@@ -143,15 +149,38 @@ class ModelContestant:
             "coaching_file": self._prompt.coaching_file,
         }
 
-    def most_usd(self, entries: Sequence[Entry], config: RunConfig) -> float | None:
-        """Return what a batch can cost at most when it is answered at once; None: unknown."""
-        if self._worst_case is None:
-            return None
-        return self._worst_case(self.request_for(entries, config))
+    def estimate(self, batches: Iterable[Sequence[Entry]], config: RunConfig) -> Estimate:
+        """Return what batches will take, when each is answered at once."""
+        total = Estimate()
+        system = self.system_prompt(config).text
+        for batch in batches:
+            left = [entry for entry in batch if not self._is_kept(entry, system, config)]
+            kept = len(batch) - len(left)
+            if not left:
+                total = total.plus(Estimate(kept=kept))
+                continue
+            request = self._request(_sources(left), left, config)[0]
+            asked = sum(tokens_about(message.content) for message in request.messages)
+            said = sum(ANSWER_TOKENS + tokens_about(text) for text in _sources(left))
+            usage = Usage(prompt_tokens=asked, completion_tokens=said)
+            cost = self._cost_of(ChatReply(text="", usage=usage))
+            most = None if self._worst_case is None else self._worst_case(request)
+            total = total.plus(
+                Estimate(
+                    calls=1,
+                    kept=kept,
+                    prompt_tokens=asked,
+                    completion_tokens=said,
+                    usd=cost.usd,
+                    most_usd=most,
+                )
+            )
+        return total
 
-    def request_for(self, entries: Sequence[Entry], config: RunConfig) -> ChatRequest:
-        """Return the request that a batch is sent as first, for an estimate of its cost."""
-        return self._request(_sources(entries), entries, config)[0]
+    def _is_kept(self, entry: Entry, system: str, config: RunConfig) -> bool:
+        if self._kept is None or self._tools is not None:
+            return False
+        return self._kept.find(self._kept.key(entry, system, config)) is not None
 
     async def attempt(self, entries: Sequence[Entry], config: RunConfig) -> list[Attempt]:
         """Return one attempt per entry, in their order; raises only if cancelled."""

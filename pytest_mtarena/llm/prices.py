@@ -70,6 +70,43 @@ class Cost(Record):
         return self.usd if self.reported_usd is None else self.reported_usd
 
 
+class Estimate(Record):
+    """What calls will take, before they are made."""
+
+    calls: int = 0
+    kept: int = 0
+    """Entries that are answered from the cache."""
+    prompt_tokens: int = 0
+    """About; see ``tokens_about``."""
+    completion_tokens: int = 0
+    usd: float | None = 0.0
+    """About, in US dollars; None: unknown."""
+    most_usd: float | None = 0.0
+    """At most; None: unknown."""
+
+    def plus(self, more: Estimate) -> Estimate:
+        """Return both together; what is unknown of one is unknown of both."""
+        return Estimate(
+            calls=self.calls + more.calls,
+            kept=self.kept + more.kept,
+            prompt_tokens=self.prompt_tokens + more.prompt_tokens,
+            completion_tokens=self.completion_tokens + more.completion_tokens,
+            usd=None if self.usd is None or more.usd is None else self.usd + more.usd,
+            most_usd=None
+            if self.most_usd is None or more.most_usd is None
+            else self.most_usd + more.most_usd,
+        )
+
+
+def tokens_about(text: str) -> int:
+    """Return about how many tokens a text has: four letters of ASCII a token, else one and a half.
+
+    Tokenizers differ by half and more on languages with little data: it is for estimates only.
+    """
+    plain = sum(map(str.isascii, text)) if not text.isascii() else len(text)
+    return math.ceil(plain / 4 + (len(text) - plain) / 1.5)
+
+
 class Rate(Record):
     """Prices of a model, US dollars for a million tokens."""
 

@@ -86,6 +86,14 @@ class Run:
             options=self.settings.method_args,
         )
 
+    @property
+    def model(self) -> Any:
+        """The language model behind the contestant, None when there is none."""
+        inner: Any = self.contestant
+        while inner is not None and not hasattr(inner, "run_facts"):
+            inner = getattr(inner, "contestant", None)
+        return inner
+
     def check(self) -> None:
         """Let the contestant, or one that it wraps, say that it cannot do this run."""
         inner: Any = self.contestant

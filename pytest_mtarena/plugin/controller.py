@@ -269,7 +269,7 @@ class Controller:
         if len(served) > 1:
             trouble.append(f"several models answered: {', '.join(sorted(served))}")
         model = max(served, key=served.__getitem__, default=None)
-        notes = [*trouble, *_other_model(run, model)]
+        notes = [*trouble, *_of_the_model(run, model)]
         facts = self._facts(run, selected, complete, notes, model)
         # Rows come in the order of their places, which is that of the card.
         provenance = self._provenance(run)
@@ -318,7 +318,7 @@ class Controller:
     ) -> RunFacts:
         settings = self.arena.settings
         every = self.all_selected
-        told = _told_by(run)
+        told = {} if run.model is None else run.model.run_facts(run.config)
         return RunFacts(
             identity=run.contestant.identity,
             kind=run.suite.kind,
@@ -348,25 +348,20 @@ class Controller:
         )
 
 
-def _other_model(run: Run, served: str | None) -> list[str]:
-    """Tell when another model answered than the one that was asked for.
+def _of_the_model(run: Run, served: str | None) -> list[str]:
+    """Tell what is to be known of a language model's name, and when another one answered.
 
     A name with a date, a version or a file's ending is the same model, named more exactly.
     """
-    told = _told_by(run)
+    model = run.model
+    if model is None:
+        return []
+    notes = [model.note] if model.note else []
     asked = run.contestant.identity.name.rpartition("/")[2].casefold()
     answered = (served or "").rpartition("/")[2].casefold()
-    if not told or not answered or answered.startswith(asked) or asked.startswith(answered):
-        return []
-    return [f"{served} answered, and {run.contestant.identity.name} was asked for"]
-
-
-def _told_by(run: Run) -> dict[str, Any]:
-    """Return what a contestant says of how it was asked: prompt, condition, provider."""
-    inner: Any = run.contestant
-    while inner is not None and not hasattr(inner, "run_facts"):
-        inner = getattr(inner, "contestant", None)
-    return {} if inner is None else dict(inner.run_facts(run.config))
+    if answered and not answered.startswith(asked) and not asked.startswith(answered):
+        notes.append(f"{served} answered, and {run.contestant.identity.name} was asked for")
+    return notes
 
 
 def _worked(line: str) -> float:

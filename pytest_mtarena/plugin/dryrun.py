@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,6 +27,7 @@ class DryRun:
         """Print one line per run."""
         if session.testsfailed:
             raise session.Interrupted(f"{session.testsfailed} errors during collection")
+        verbose = session.config.get_verbosity() > 0
         terminal: Any = session.config.pluginmanager.get_plugin("terminalreporter")
         items = [item for item in session.items if isinstance(item, CaseItem)]
         slots = {item.slot: None for item in items}
@@ -48,7 +48,7 @@ class DryRun:
                 for line in _of_a_config(run):
                     terminal.write_line(printable(line))
                 mine = [batch for batch in batches if batch[0].run == key]
-                for line in _of_a_model(run, mine):
+                for line in _of_a_model(run, mine, verbose=verbose):
                     terminal.write_line(printable(line))
         return True
 
@@ -77,24 +77,39 @@ def _of_a_config(run: Run) -> Iterator[str]:
         yield f"              {name.replace('_', ' ')}: {cut(str(values[name]), 80)} ({origin})"
 
 
-def _of_a_model(run: Run, batches: Sequence[tuple[Slot, ...]]) -> Iterator[str]:
-    """Yield the prompt of a language model and what its calls can cost at most."""
-    inner: Any = run.contestant
-    while inner is not None and not hasattr(inner, "most_usd"):
-        inner = getattr(inner, "contestant", None)
-    if inner is None:
+def _of_a_model(run: Run, batches: Sequence[tuple[Slot, ...]], *, verbose: bool) -> Iterator[str]:
+    """Yield the prompt of a language model and what its calls will cost."""
+    model = run.model
+    if model is None:
         return
-    prompt = inner.system_prompt(run.config)
-    yield f"            prompt {prompt.name}, sha256 {prompt.sha256[:12]}: {cut(prompt.text, 200)}"
-    costs = [
-        inner.most_usd([public_entry(run.cases[slot.position]) for slot in batch], run.config)
-        for batch in batches
-    ]
-    known = [cost for cost in costs if cost is not None]
-    if len(known) < len(costs):
+    prompt = model.system_prompt(run.config)
+    text = prompt.text if verbose else cut(prompt.text, 200)
+    yield f"            prompt {prompt.name}, sha256 {prompt.sha256[:12]}: {text}"
+    if model.note:
+        yield f"            {model.note}"
+    found = model.estimate(
+        ([public_entry(run.cases[slot.position]) for slot in batch] for batch in batches),
+        run.config,
+    )
+    if found.kept:
+        yield (
+            f"            {_number(found.kept, 'entry is', 'entries are')} in the cache: "
+            f"{_number(found.calls, 'call', 'calls')} left"
+        )
+    yield (
+        f"            about {_round(found.prompt_tokens)} tokens in, "
+        f"{_round(found.completion_tokens)} out"
+    )
+    if found.usd is None:
         yield "            cost unknown: the model has no known price (--mt-prices)"
-    else:
-        yield f"            at most ${math.fsum(known):.4f}, if every call is answered at once"
+        return
+    most = "" if found.most_usd is None else f", at most ${found.most_usd:.4f}"
+    yield f"            about ${found.usd:.4f}{most}, if every call is answered at once"
+
+
+def _round(count: int) -> str:
+    """Return a number of tokens to two digits: it is an estimate."""
+    return f"{float(f'{count:.2g}'):,.0f}"
 
 
 def _number(count: int, one: str, many: str) -> str:

@@ -192,6 +192,7 @@ def _contestant(
         tools=tools,
         max_tool_rounds=asked.max_tool_rounds,
         gate=gate,
+        note=name.note,
         kept=kept,
         further=further,
         together=purse.share,

@@ -245,8 +245,19 @@ def test_a_dry_run_shows_prompt_and_cost_and_calls_nobody(arena, corpus, server,
     assert "tiny-model × tiny (9 entries) = 3 calls" in result.text
     assert "prompt naive, sha256 " in result.text
     assert "Translate from English into Portuguese" in result.text
-    assert "at most $0.0300, if every call is answered at once" in result.text
+    assert "about $0.0072, at most $0.0300, if every call is answered at once" in result.text
+    assert "about 380 tokens in, 72 out" in result.text
+    assert "tiny-model has no date" in result.text
     assert server.requests == []
+    arena(
+        str(corpus(4)), "--mt-model=tiny-model", "--mt-batch-size=4", "--mt-prices=prices.json",
+        "--mt-max-tokens=100", *asked(server),
+    )  # fmt: skip
+    kept = arena(
+        str(corpus(9)), "--mt-model=tiny-model", "--mt-batch-size=4", "--mt-dry-run",
+        "--mt-prices=prices.json", "--mt-max-tokens=100", *asked(server),
+    )  # fmt: skip
+    assert "4 entries are in the cache: 2 calls left" in kept.text
 
 
 def test_a_contributed_prompt(arena, corpus, server, pytester):

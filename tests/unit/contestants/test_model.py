@@ -12,10 +12,10 @@ from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_mtarena.contestants.model import ModelContestant, ask_again, divide
+from pytest_mtarena.contestants.model import ANSWER_TOKENS, ModelContestant, ask_again, divide
 from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, Usage
 from pytest_mtarena.llm.client import ProviderChat
-from pytest_mtarena.llm.prices import Cost
+from pytest_mtarena.llm.prices import Cost, Estimate, Rate, tokens_about
 from pytest_mtarena.llm.prompts import make_prompt
 from pytest_mtarena.protocols import Contestant, Identity
 from pytest_mtarena.records import RunConfig
@@ -436,13 +436,40 @@ def test_a_template_asks_one_by_one():
     assert all(one.output for one in attempts)
 
 
-def test_the_first_request_and_its_system_prompt_are_known_before():
+def test_what_is_estimated_is_what_is_sent():
+    def worst(request):
+        worst.requests.append(request)
+        return 0.5
+
+    worst.requests = []
+    rate = Rate(input=1, output=10)
+
+    def cost_of(reply):
+        usage = reply.usage
+        usd = rate.usd(usage.prompt_tokens, 0, usage.completion_tokens, 0)
+        return Cost(usd=float(usd), source="test")
+
     chat = Echo()
-    made = contestant(chat, keyed=True)
-    request = made.request_for(entries_of(["One", "Two"]), CONFIG)
-    asyncio.run(made.attempt(entries_of(["One", "Two"]), CONFIG))
-    assert chat.requests == [request]
-    assert request.messages[0].content == made.system_prompt(CONFIG).text
+    made = contestant(chat, keyed=True, worst_case=worst, cost_of=cost_of)
+    batches = [entries_of(["One", "Two"]), entries_of(["Three"])]
+    found = made.estimate(batches, CONFIG)
+    for batch in batches:
+        asyncio.run(made.attempt(batch, CONFIG))
+    assert chat.requests == worst.requests
+    assert worst.requests[0].messages[0].content == made.system_prompt(CONFIG).text
+    said = sum(
+        ANSWER_TOKENS + tokens_about(entry["source"]) for batch in batches for entry in batch
+    )
+    asked = sum(tokens_about(part.content) for one in worst.requests for part in one.messages)
+    assert found.usd == pytest.approx((asked + 10 * said) / 1e6)
+    assert found == Estimate(
+        calls=2, prompt_tokens=asked, completion_tokens=said, usd=found.usd, most_usd=1.0
+    )
+
+
+def test_an_unknown_cost_stays_unknown_in_an_estimate():
+    found = contestant(Echo(), keyed=True).estimate([entries_of(["One"])], CONFIG)
+    assert (found.calls, found.usd, found.most_usd) == (1, None, None)
 
 
 OBJECTS = make_prompt("champollion")
