@@ -36,6 +36,13 @@ if TYPE_CHECKING:
 
 FINE, DIFFERENT, USAGE = 0, 1, 2
 
+_OF_ALL = ("-h", "--help", "--version")
+"""What may stand before a command; other flags without a command are those of ``run``."""
+_NOT_YET = {
+    "publish": "submit a run card to a leaderboard",
+    "dashboard": "make an HTML page of run cards",
+}
+"""Documented commands that are not there yet."""
 _SHOWN = 50
 """Differences of a card that are shown to a person."""
 
@@ -47,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "--" in arguments:
         at = arguments.index("--")
         arguments, passed_on = arguments[:at], arguments[at + 1 :]
+    if arguments and arguments[0].startswith("-") and arguments[0] not in _OF_ALL:
+        arguments = ["run", *arguments]
     parser = make_parser()
     chosen = parser.parse_args(arguments)
     if passed_on and chosen.command != "run":
@@ -97,9 +106,21 @@ def make_parser() -> argparse.ArgumentParser:
     cache.add_argument("--max-bytes", metavar="N", type=int)
     cache.add_argument("--json", action="store_true", help="the same for machines, on stdout")
     cache.set_defaults(function=look_after_cache)
+    for name, what in _NOT_YET.items():
+        lacking = commands.add_parser(name, help=f"not there yet: {what}", prefix_chars="\0")
+        lacking.add_argument("anything", nargs="*", help=argparse.SUPPRESS)
+        lacking.set_defaults(function=not_there_yet)
     options = commands.add_parser("options", help="print docs/options.md")
     options.set_defaults(function=print_options)
     return parser
+
+
+def not_there_yet(chosen: argparse.Namespace) -> int:
+    """Say that a documented command does not exist yet."""
+    raise UsageError(
+        f"mt-eval {chosen.command} is not there yet; mt-eval card and mt-eval compare show run "
+        "cards, mt-eval verify checks them"
+    )
 
 
 def _add(
@@ -160,8 +181,9 @@ FIRST = (
 """The options of ``run`` that are shown first, in this order: those that other harnesses have."""
 DEFAULT_MODEL = "gemini-pro"
 """The model that ``run`` evaluates when nothing says who is evaluated."""
-_SAID = {"model": DEFAULT_MODEL, "prompt": "naive"}
-"""Defaults that are no default of pytest's: there, no contestant means an ordinary session."""
+_SAID = {"model": DEFAULT_MODEL, "prompt": "naive", "source-lang": "English"}
+"""Defaults that stand in no option: pytest without a contestant is an ordinary session, and
+English is only what a model is told where a suite names no language."""
 
 
 def _add_run(commands: Any) -> None:

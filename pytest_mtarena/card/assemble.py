@@ -233,7 +233,7 @@ def _config(facts: RunFacts) -> dict[str, Any]:
         "concurrency": told.concurrency,
         "coaching_file": facts.coaching_file,
         "method_path": None if facts.method_dir is None else _portable(facts.method_dir),
-        "fst_retries": 0,
+        "fst_retries": told.fst_retries,
         "timeout_seconds": told.timeout_seconds,
         "hooks": list(facts.hooks),
         "options": {} if options is None else options,

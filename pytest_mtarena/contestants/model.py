@@ -22,9 +22,11 @@ from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, ChatRequest, Mes
 from pytest_mtarena.llm.cleaning import Problem, clean, is_unicode, without_thought
 from pytest_mtarena.llm.prices import Cost, Estimate, tokens_about
 from pytest_mtarena.llm.prompts import (
+    ASSUMED_SOURCE,
     Prompt,
     SystemPrompt,
     UserMessage,
+    assumes_source,
     keyed_message,
     numbered_message,
     single_message,
@@ -103,7 +105,7 @@ class ModelContestant:
         gate: CallGate | None = None,
         kept: Kept | None = None,
         further: Chat | None = None,
-        note: str = "",
+        notes: Sequence[str] = (),
     ) -> None:
         """Make a contestant.
 
@@ -114,12 +116,12 @@ class ModelContestant:
         entry goes out alone; the model may ask for tools in at most ``max_tool_rounds`` replies.
         ``kept`` has the translations of entries that were paid before. ``further`` is asked
         instead of ``chat`` for what belongs to no batch: rounds of tools, and revisions.
+        ``notes``: what is to be known of the model itself, such as a name that moves.
         """
         self.identity = identity
         self._kept = kept
         self._further = further or chat
-        self.note = note
-        """What is worth telling of the model's name, one line; empty when there is nothing."""
+        self._notes = tuple(notes)
         self._chat = chat
         self._model = model
         self._prompt = prompt
@@ -136,6 +138,16 @@ class ModelContestant:
     def system_prompt(self, config: RunConfig) -> SystemPrompt:
         """Return the system prompt of a run, for its card and for a dry run."""
         return self._prompt.system(config)
+
+    def notes(self, config: RunConfig) -> list[str]:
+        """Return what has to be known of how the model is asked in a run, one line each."""
+        notes = list(self._notes)
+        if assumes_source(config) and ASSUMED_SOURCE in self.system_prompt(config).text:
+            notes.append(
+                f"the suite names no source language: {ASSUMED_SOURCE} is assumed "
+                "(--mt-source-lang)"
+            )
+        return notes
 
     def run_facts(self, config: RunConfig) -> dict[str, Json]:
         """Return what the card of a run says of how the model was asked."""

@@ -21,12 +21,15 @@ from pytest_mtarena.llm import keyed, numbered
 from pytest_mtarena.records import Record, RunConfig
 from pytest_mtarena.text import cut, printable
 
+ASSUMED_SOURCE = "English"
+"""The source language of a suite that names none, unless it is the target."""
+
 
 class PromptFacts(Record):
     """What a builder may use."""
 
     source_language: str = "the source language"
-    """The name; else the code; else these words."""
+    """The name; else the code; else English, or these words where English is the target."""
     target_language: str = "the target language"
     source_code: str = ""
     target_code: str = ""
@@ -94,13 +97,21 @@ class UserMessage(Record):
 
 def facts_of(config: RunConfig, coaching: str = "") -> PromptFacts:
     """Return what a builder may use in a run."""
+    assumed = ASSUMED_SOURCE if assumes_source(config) else "the source language"
     return PromptFacts(
-        source_language=config.source_lang or config.source_code or "the source language",
+        source_language=config.source_lang or config.source_code or assumed,
         target_language=config.target_lang or config.target_code or "the target language",
         source_code=config.source_code,
         target_code=config.target_code,
         coaching=coaching,
     )
+
+
+def assumes_source(config: RunConfig) -> bool:
+    """Return whether a run's source language is named nowhere, and is taken to be English."""
+    name, code = config.target_lang, re.split("[-_]", config.target_code.casefold())[0]
+    into_english = code in ("en", "eng") or name.startswith(ASSUMED_SOURCE)
+    return not (config.source_lang or config.source_code or into_english)
 
 
 def sha256_of(text: str) -> str:

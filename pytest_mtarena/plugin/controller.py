@@ -356,7 +356,7 @@ def _of_the_model(run: Run, served: str | None) -> list[str]:
     model = run.model
     if model is None:
         return []
-    notes = [model.note] if model.note else []
+    notes: list[str] = model.notes(run.config)
     asked = run.contestant.identity.name.rpartition("/")[2].casefold()
     answered = (served or "").rpartition("/")[2].casefold()
     if answered and not answered.startswith(asked) and not asked.startswith(answered):

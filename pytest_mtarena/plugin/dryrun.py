@@ -85,8 +85,8 @@ def _of_a_model(run: Run, batches: Sequence[tuple[Slot, ...]], *, verbose: bool)
     prompt = model.system_prompt(run.config)
     text = prompt.text if verbose else cut(prompt.text, 200)
     yield f"            prompt {prompt.name}, sha256 {prompt.sha256[:12]}: {text}"
-    if model.note:
-        yield f"            {model.note}"
+    for note in model.notes(run.config):
+        yield f"            {note}"
     found = model.estimate(
         ([public_entry(run.cases[slot.position]) for slot in batch] for batch in batches),
         run.config,

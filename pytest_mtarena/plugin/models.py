@@ -192,7 +192,7 @@ def _contestant(
         tools=tools,
         max_tool_rounds=asked.max_tool_rounds,
         gate=gate,
-        note=name.note,
+        notes=[name.note] if name.note else [],
         kept=kept,
         further=further,
         together=purse.share,

@@ -333,7 +333,13 @@ OPTIONS: tuple[Option, ...] = (
         "suite",
         "NAME",
     ),
-    Option("source-lang", "the source language, instead of what the suite says", "suite", "LANG"),
+    Option(
+        "source-lang",
+        "the source language, instead of what the suite says; models are told English where no "
+        "one says",
+        "suite",
+        "LANG",
+    ),
     Option("target-lang", "the target language, instead of what the suite says", "suite", "LANG"),
     Option(
         "dataset",

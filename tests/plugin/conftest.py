@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,3 +146,16 @@ class Method:
 def good(method: Callable[..., Path]) -> Path:
     """A method that is right about the small suite."""
     return method(GOOD)
+
+
+@pytest.fixture
+def analyser(tmp_path: Path) -> Path:
+    """An analyser that knows two words."""
+    if shutil.which("hfst-strings2fst") is None:
+        pytest.skip("needs the Debian package hfst")
+    words = tmp_path / "words"
+    words.write_text("palavra\nnúmero\n", encoding="utf-8")
+    made = tmp_path / "words.hfstol"
+    pipe = f"hfst-strings2fst -j -i {words} | hfst-fst2fst -O -o {made}"
+    subprocess.run(["sh", "-c", pipe], check=True, capture_output=True)
+    return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -484,19 +483,6 @@ def test_a_batch_that_waits_to_try_again_holds_up_nobody(arena, corpus, server):
 
 
 # -- words that an analyser rejects ---------------------------------------------------------
-
-
-@pytest.fixture
-def analyser(tmp_path):
-    """An analyser that knows two words."""
-    if shutil.which("hfst-strings2fst") is None:
-        pytest.skip("needs the Debian package hfst")
-    words = tmp_path / "words"
-    words.write_text("palavra\nnúmero\n", encoding="utf-8")
-    made = tmp_path / "words.hfstol"
-    pipe = f"hfst-strings2fst -j -i {words} | hfst-fst2fst -O -o {made}"
-    subprocess.run(["sh", "-c", pipe], check=True, capture_output=True)
-    return made
 
 
 def misspelling(server: Server, *said: str) -> None:

@@ -376,7 +376,7 @@ PAGE = """\
 --model gemini-pro
 --dataset all
 --ids
---source-lang
+--source-lang English
 --target-lang
 --prompt naive
 --coaching-file
@@ -428,3 +428,23 @@ def test_without_a_contestant_run_takes_the_default_model():
     assert cli.pytest_arguments(parsed) == [
         "suite.tsv", "--mt-method=m", "--mt-temperature=0.0",
     ]  # fmt: skip
+
+
+def test_flags_without_a_command_are_those_of_run(monkeypatch):
+    called = []
+    monkeypatch.setattr(cli, "run", lambda chosen: called.append(chosen) or 0)
+    assert cli.main(["--corpus", "suite.tsv", "-m", "a/b"]) == 0
+    assert (called[0].command, called[0].mt_corpus, called[0].mt_model) == (
+        "run", ["suite.tsv"], ["a/b"],
+    )  # fmt: skip
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+
+
+@pytest.mark.parametrize("command", ["publish", "dashboard"])
+@pytest.mark.parametrize("more", [[], ["card.json", "--api-url", "x", "-o", "y"]])
+def test_a_documented_command_that_is_not_there_yet_says_so(capsys, command, more):
+    assert cli.main([command, *more]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"ERROR: mt-eval {command} is not there yet")

@@ -32,8 +32,19 @@ def test_naive_names_both_languages():
 
 
 def test_a_language_without_a_name_is_called_by_its_code():
-    text = NAIVE.system(RunConfig(target_code="por")).text
-    assert "from the source language into por" in text
+    text = NAIVE.system(RunConfig(source_code="glg", target_code="por")).text
+    assert "from glg into por" in text
+
+
+def test_a_source_that_is_named_nowhere_is_english_unless_that_is_the_target():
+    assert "from English into por" in NAIVE.system(RunConfig(target_code="por")).text
+    for into in (
+        RunConfig(target_code="en"),
+        RunConfig(target_code="eng_Latn"),
+        RunConfig(target_lang="English"),
+        RunConfig(target_lang="en-GB", target_code="en-GB"),
+    ):
+        assert "from the source language into" in NAIVE.system(into).text
 
 
 def test_custom_is_the_coaching_text_itself():
