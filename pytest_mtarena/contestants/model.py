@@ -135,6 +135,10 @@ class ModelContestant:
         self._max_rounds = max_tool_rounds
         self.gate = gate
 
+    def check(self, config: RunConfig) -> None:
+        """Raise UsageError when there can be no system prompt for a run."""
+        self.system_prompt(config)
+
     def system_prompt(self, config: RunConfig) -> SystemPrompt:
         """Return the system prompt of a run, for its card and for a dry run."""
         return self._prompt.system(config)

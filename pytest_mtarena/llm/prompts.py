@@ -25,12 +25,15 @@ ASSUMED_SOURCE = "English"
 """The source language of a suite that names none, unless it is the target."""
 
 
+UNNAMED_TARGET = "the target language"
+
+
 class PromptFacts(Record):
     """What a builder may use."""
 
     source_language: str = "the source language"
     """The name; else the code; else English, or these words where English is the target."""
-    target_language: str = "the target language"
+    target_language: str = UNNAMED_TARGET
     source_code: str = ""
     target_code: str = ""
     coaching: str = ""
@@ -75,13 +78,25 @@ class Prompt(Record):
 
     def system(self, config: RunConfig) -> SystemPrompt:
         """Return the system prompt for the languages of a run; raises UsageError."""
-        text = self.builder(
-            facts_of(config, self.coaching).model_copy(
-                update={"tone": self.tone, "context": self.context, "gender": self.gender}
-            )
+        facts = facts_of(config, self.coaching).model_copy(
+            update={"tone": self.tone, "context": self.context, "gender": self.gender}
         )
+        try:
+            text = self.builder(facts)
+        except UsageError:
+            raise
+        except Exception as error:  # whatever a plug-in's prompt raises, the user is told whose
+            raise UsageError(
+                f"the prompt {self.name!r}: {type(error).__name__}: {error}"
+            ) from error
         if not isinstance(text, str) or not text.strip():
             raise UsageError(f"the prompt {self.name!r} has no text for its system prompt")
+        unnamed = not (config.target_lang or config.target_code)
+        if unnamed and UNNAMED_TARGET in text and self.builder is not custom:
+            raise UsageError(
+                f"the prompt {self.name!r} tells the target language, and the suite names none: "
+                "--mt-target-lang says it"
+            )
         return SystemPrompt(name=self.name, text=text, sha256=sha256_of(text))
 
 
@@ -100,7 +115,7 @@ def facts_of(config: RunConfig, coaching: str = "") -> PromptFacts:
     assumed = ASSUMED_SOURCE if assumes_source(config) else "the source language"
     return PromptFacts(
         source_language=config.source_lang or config.source_code or assumed,
-        target_language=config.target_lang or config.target_code or "the target language",
+        target_language=config.target_lang or config.target_code or UNNAMED_TARGET,
         source_code=config.source_code,
         target_code=config.target_code,
         coaching=coaching,

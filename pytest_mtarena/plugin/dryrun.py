@@ -103,6 +103,9 @@ def _of_a_model(run: Run, batches: Sequence[tuple[Slot, ...]], *, verbose: bool)
     if found.usd is None:
         yield "            cost unknown: the model has no known price (--mt-prices)"
         return
+    if found.usd == found.most_usd == 0:
+        yield "            costs nothing"
+        return
     most = "" if found.most_usd is None else f", at most ${found.most_usd:.4f}"
     yield f"            about ${found.usd:.4f}{most}, if every call is answered at once"
 

@@ -272,6 +272,31 @@ def test_a_contributed_prompt(arena, corpus, server, pytester):
     assert result.card["condition"] == "terse"
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--mt-prompt=broken"], "the prompt 'broken': ZeroDivisionError: division by zero"),
+        (["--mt-prompt=silent"], "the prompt 'silent' has no text for its system prompt"),
+        ([], "the suite names none: --mt-target-lang says it"),
+    ],
+)
+@pytest.mark.parametrize("more", ["--mt-dry-run", "-n2"])
+def test_without_a_system_prompt_nothing_is_sent(arena, server, pytester, options, told, more):
+    pytester.makeconftest(
+        "from pytest_mtarena import hookimpl\n"
+        "@hookimpl\n"
+        "def mtarena_prompts():\n"
+        "    return {'broken': lambda run: 1 / 0, 'silent': lambda run: None}\n"
+    )
+    (pytester.path / "plain.tsv").write_text("source\treference\na\tb\n", encoding="utf-8")
+    result = arena("plain.tsv", "--mt-model=tiny-model", *options, *asked(server), more)
+    assert result.code == 4
+    [line] = result.run.stderr.str().strip().splitlines()
+    assert line.startswith("ERROR: ")
+    assert told in line
+    assert server.requests == []
+
+
 def test_a_provider_that_only_fails_is_not_asked_for_ever(arena, corpus, server):
     def refuse(handler: Any, body: dict[str, Any], number: int) -> None:
         server._send(handler, 401, b'{"error": {"message": "bad key"}}', "application/json")
