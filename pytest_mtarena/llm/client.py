@@ -47,7 +47,7 @@ _USER_AGENT = "pytest-mtarena"
 
 
 class ProviderChat:
-    """A provider as a Chat. For one event loop; its connections are kept and used again.
+    """A provider as a Chat. For one event loop at a time; its connections are kept and used again.
 
     Args:
         provider: a name of ``providers.NAMES``, or an adapter.
@@ -97,6 +97,8 @@ class ProviderChat:
         self._clock = clock or RealClock()
         self._random = random
         self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The loop of the session."""
 
     def __repr__(self) -> str:
         return f"ProviderChat({self._provider.name})"
@@ -140,11 +142,13 @@ class ProviderChat:
     async def aclose(self) -> None:
         """Close connections; a later call opens new ones."""
         session, self._session = self._session, None
-        if session is not None:
+        if session is not None and self._loop is asyncio.get_running_loop():
             await session.close()
 
     def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
+        loop = asyncio.get_running_loop()
+        if self._session is None or loop is not self._loop:  # a blocked loop was given up
+            self._loop = loop
             self._session = aiohttp.ClientSession(
                 # How many run at once is the gate's matter.
                 connector=aiohttp.TCPConnector(limit=0),

@@ -137,21 +137,30 @@ def _date(text: str | None) -> float | None:
 
 
 class Gate:
-    """A limit of calls that are out at once, with the most that were."""
+    """A limit of calls that are out at once, with the most that were.
+
+    When a loop is given up because something blocks it, what was out in it no longer counts.
+    """
 
     def __init__(self, places: int) -> None:
+        self._places = places
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._free = asyncio.Semaphore(places)
         self._out = 0
         self.peak = 0
 
     async def __aenter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop, self._free, self._out = loop, asyncio.Semaphore(self._places), 0
         await self._free.acquire()
         self._out += 1
         self.peak = max(self.peak, self._out)
 
     async def __aexit__(self, *_: object) -> None:
-        self._out -= 1
-        self._free.release()
+        if asyncio.get_running_loop() is self._loop:
+            self._out -= 1
+            self._free.release()
 
 
 async def persist(

@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -45,12 +46,14 @@ class FlightLog:
         self._descriptor = os.open(path, flags, 0o600)
         self._number = 0
         self._open: dict[int, int] = {}
+        self._lock = threading.Lock()
 
     def start(self, request: Request) -> None:
         """Note that a request is about to be sent."""
-        self._number += 1
-        self._open[id(request)] = self._number
-        self._write({"start": self._number, "slots": [list(slot) for slot in request.slots]})
+        with self._lock:  # contestants run in threads of their own
+            self._number += 1
+            number = self._open[id(request)] = self._number
+        self._write({"start": number, "slots": [list(slot) for slot in request.slots]})
 
     def end(self, request: Request) -> None:
         """Note that a request was answered, in whatever way."""

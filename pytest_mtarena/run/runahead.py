@@ -1,8 +1,9 @@
-"""Run-ahead: batches are answered in a background event loop while items are graded one by one.
+"""Run-ahead: batches are answered in background event loops while items are graded one by one.
 
 The main thread submits requests for the coming items and waits only for the one it needs. The
-loop's thread holds public entries only: no reference can be reached from the frames in which a
-contestant runs.
+loops' threads hold public entries only: no reference can be reached from the frames in which a
+contestant runs. Every method has a loop of its own, so that one that blocks it costs no other
+contestant time; models share one, since they share the session's budget.
 """
 
 from __future__ import annotations
@@ -75,16 +76,16 @@ class RunAhead:
         self._pending: dict[Hashable, Request] = {}
         self._open: dict[str, list[Request]] = {}
         """Label to the requests that were not answered when last looked at."""
-        self._contestants: dict[int, Contestant] = {}
-        """All that were asked, each once: several may have one label."""
-        self._engine = _Engine()
+        self._engines: dict[str, _Engine] = {}
 
     def submit(self, request: Request) -> None:
         """Start a request as soon as its contestant has a free place."""
         self._pending[request.key] = request
         self._open.setdefault(request.contestant.identity.label, []).append(request)
-        self._contestants[id(request.contestant)] = request.contestant
-        self._engine.spawn(self._serve(request, self._engine))
+        loop = _loop_of(request)
+        if loop not in self._engines:
+            self._engines[loop] = _Engine()
+        self._start(request, self._engines[loop])
 
     def open_requests(self, label: str) -> int:
         """Return how many requests of a contestant have not been answered yet."""
@@ -95,8 +96,7 @@ class RunAhead:
     def take(self, key: Hashable) -> list[Attempt]:
         """Wait for a request's answer, forget the request, and return one attempt per entry."""
         request = self._pending[key]
-        while not wait_futures([request.future], timeout=1.0).done:
-            self._watch()
+        self._await(request)
         del self._pending[key]
         return request.future.result()
 
@@ -121,17 +121,23 @@ class RunAhead:
     def settle(self) -> None:
         """Wait until nothing is in flight or waiting to be."""
         for request in list(self._pending.values()):
-            while not wait_futures([request.future], timeout=1.0).done:
-                self._watch()
+            self._await(request)
 
     def close(self) -> None:
         """Cancel what still runs, close contestants that can be closed, stop the thread."""
-        closers = [
-            close
-            for contestant in self._contestants.values()
-            if (close := getattr(contestant, "aclose", None)) is not None
-        ]
-        self._engine.stop(closers)
+        ends = [threading.Thread(target=one.stop) for one in self._engines.values()]
+        for end in ends:
+            end.start()
+        for end in ends:
+            end.join()
+
+    def _start(self, request: Request, engine: _Engine) -> None:
+        engine.contestants[id(request.contestant)] = request.contestant
+        engine.spawn(self._serve(request, engine))
+
+    def _await(self, request: Request) -> None:
+        while not wait_futures([request.future], timeout=1.0).done:
+            self._watch(_loop_of(request))
 
     async def _serve(self, request: Request, engine: _Engine) -> None:
         try:
@@ -162,30 +168,29 @@ class RunAhead:
             if own is not None:
                 self.peak_in_flight[label] = own.peak
             engine.in_flight[label] -= 1
-            if self._on_end is not None and engine is self._engine:
+            if self._on_end is not None and not engine.abandoned:
                 self._on_end(request)
         _settle(request, attempts)
 
     def _give_up(self, request: Request, engine: _Engine, message: str) -> None:
-        if engine is self._engine:  # what an abandoned loop left undone is served by its successor
+        if not engine.abandoned:  # what an abandoned loop left undone is served by its successor
             _settle(request, _failed(request, Failure(kind="exception", message=message)))
 
-    def _watch(self) -> None:
+    def _watch(self, loop: str) -> None:
         """Give up on a method that blocks the event loop itself, and go on with a new loop."""
-        silent = time.monotonic() - self._engine.beat
-        running = [
+        blocked = self._engines[loop]
+        silent = time.monotonic() - blocked.beat
+        pending = [
             request
             for request in self._pending.values()
-            if request.started is not None and not request.future.done()
+            if not request.future.done() and _loop_of(request) == loop
         ]
+        running = [request for request in pending if request.started is not None]
         if not running or silent < max(r.config.timeout_seconds for r in running) + _GRACE:
             return
-        waiting = [
-            request
-            for request in self._pending.values()
-            if request.started is None and not request.future.done()
-        ]
-        blocked, self._engine = self._engine, _Engine()
+        waiting = [request for request in pending if request.started is None]
+        engine = self._engines[loop] = _Engine()
+        engine.contestants |= blocked.contestants
         blocked.abandon()
         for request in running:
             if self._on_end is not None:
@@ -193,7 +198,13 @@ class RunAhead:
             limit = request.config.timeout_seconds
             _settle(request, _failed(request, _timeout(limit, " (it blocks its event loop)")))
         for request in waiting:
-            self._engine.spawn(self._serve(request, self._engine))
+            self._start(request, engine)
+
+
+def _loop_of(request: Request) -> str:
+    """Return the name of the loop that serves a request."""
+    own = getattr(request.contestant, "gate", None) is not None
+    return "" if own else request.contestant.identity.label
 
 
 class _Engine:
@@ -201,6 +212,9 @@ class _Engine:
 
     def __init__(self) -> None:
         self.beat = time.monotonic()
+        self.abandoned = False
+        self.contestants: dict[int, Contestant] = {}
+        """All that were asked here, each once: several may have one label."""
         self.in_flight: dict[str, int] = {}
         """Calls in flight by contestant."""
         self._gates: dict[str, asyncio.Semaphore] = {}
@@ -225,11 +239,17 @@ class _Engine:
 
     def abandon(self) -> None:
         """Leave a blocked loop to its thread, which is a daemon."""
+        self.abandoned = True
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._loop.stop)
 
-    def stop(self, closers: Sequence[Callable[[], object]]) -> None:
-        """Cancel everything, close the contestants, end the thread."""
+    def stop(self) -> None:
+        """Cancel everything, close the contestants that can be closed, end the thread."""
+        closers = [
+            close
+            for contestant in self.contestants.values()
+            if (close := getattr(contestant, "aclose", None)) is not None
+        ]
 
         async def wind_up() -> None:
             others = asyncio.all_tasks() - {asyncio.current_task()}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import threading
 import time
+import warnings
 from collections.abc import Coroutine
 from email.utils import formatdate
 from typing import Any
@@ -16,7 +19,7 @@ from pytest_mtarena.llm.breaker import Breaker
 from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, ChatRequest, Message
 from pytest_mtarena.llm.client import ProviderChat, checked_url
 from pytest_mtarena.llm.keys import Key, MissingKey
-from pytest_mtarena.llm.retry import RealClock, Retry
+from pytest_mtarena.llm.retry import Gate, RealClock, Retry
 from tests.unit.llm.loopback import Answer, Loopback, Seen, events, good, named, piece
 
 SECRET = "sk-verySecretWord"
@@ -552,6 +555,36 @@ def test_a_wrong_key_stops_at_once() -> None:
     found, server = run(go())
     assert [error.kind for error in found] == ["auth"] + ["stopped"] * 4
     assert len(server.seen) == 1
+
+
+def test_a_loop_that_is_blocked_for_ever_can_be_left_for_another() -> None:
+    gate, release, blocked = Gate(1), threading.Event(), threading.Event()
+
+    async def go() -> ChatReply:
+        async with Loopback(good("well")) as server:
+            chat = chat_for(server, gate=gate)
+
+            async def block() -> None:
+                await chat.ask(ASK)
+                async with gate:
+                    blocked.set()
+                    release.wait(20)
+
+            thread = threading.Thread(target=lambda: asyncio.run(block()))
+            thread.start()
+            await asyncio.to_thread(blocked.wait, 20)
+            reply = await asyncio.wait_for(chat.ask(ASK), 10)
+            release.set()
+            await asyncio.to_thread(thread.join)
+            await chat.ask(ASK)
+            await chat.aclose()
+            return reply
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # the first connection is left open
+        assert run(go()).text == "well"
+        gc.collect()
+    assert gate.peak == 1
 
 
 def test_a_call_can_be_cancelled() -> None:

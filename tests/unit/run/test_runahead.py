@@ -108,6 +108,22 @@ def test_a_method_that_blocks_the_loop_is_given_up_and_the_rest_goes_on(monkeypa
     ahead.close()
 
 
+def test_a_method_that_blocks_its_loop_costs_no_other_contestant_time(ahead):
+    release = threading.Event()
+
+    async def block(entries):
+        release.wait(20)
+        return [Attempt(id=e["id"], output="late") for e in entries]
+
+    ahead.submit(request("blocker", contestant=Fake(block, "blocker")))
+    for key in range(6):
+        ahead.submit(request(key, contestant=Fake(shout, "other")))
+    for key in range(6):
+        assert ahead.take(key)[0].output == "S0"
+    release.set()
+    assert ahead.take("blocker")[0].output == "late"
+
+
 async def leave(entries):
     raise SystemExit(3)
 
