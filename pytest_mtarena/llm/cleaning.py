@@ -15,6 +15,7 @@ from pytest_mtarena.records import Record
 ProblemKind = Literal[
     "missing",
     "duplicate",
+    "doubtful",
     "out_of_range",
     "empty",
     "stray",
@@ -22,10 +23,10 @@ ProblemKind = Literal[
     "no_object",
     "several_objects",
 ]
-"""``missing``: no answer; ``duplicate``: several; ``out_of_range``: a number or key that was not
-asked for; ``empty``: an answer without text; ``stray``: text that belongs to no answer;
-``not_text``: a JSON value that is no string; ``no_object``, ``several_objects``: no JSON object,
-or more than one with answers."""
+"""``missing``: no answer; ``duplicate``: several; ``doubtful``: one that may be a part of another
+answer, or lack a part; ``out_of_range``: a number or key that was not asked for; ``empty``: an
+answer without text; ``stray``: text that belongs to no answer; ``not_text``: a JSON value that is
+no string; ``no_object``, ``several_objects``: no JSON object, or more than one with answers."""
 
 _SHOWN = 80
 

@@ -142,6 +142,38 @@ def test_a_model_that_writes_the_lines_out_is_read_too():
     assert not found.whole
 
 
+COUNTED = ["One.", "In 3 steps:\n3. Cut.\n4. Dry.", "Three.", "Four."]
+WHOLE = {1: "Um.", 2: "Em 3 passos:\n3. Corte.\n4. Seque.", 3: "Três.", 4: "Quatro."}
+
+
+@pytest.mark.parametrize(
+    ("reply", "cut"),
+    [
+        ("1. Um.\n2. Em 3 passos:\n3. Corte.\n4. Seque.", False),
+        ("1. Um.\n2. Em 3 passos:\n3. Corte.\n4. Seque.\n3. Três.\n4. Quatro.", False),
+        ("1. Um.\n2. Em 3 passos:⟨br⟩3. Corte.\n4. Seque.\n3. Três.", False),
+        ("1. Um.\n2. Em 3 passos:\n3. Corte.\n4. Se", True),
+        ("1. Um.\n2. Em 3 passos:\n3. Cor", True),
+    ],
+)
+def test_a_numbered_line_of_a_text_that_is_written_out_is_no_answer(reply, cut):
+    assert read(reply, COUNTED, cut=cut).texts == {1: "Um."}
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "Em 3 passos:⟨br⟩3. Corte.⟨br⟩4. Seque.",
+        "Em 3 passos: 3. Corte. 4. Seque.",
+        "Em 3 passos: (3) corte, (4) seque.",
+    ],
+)
+def test_a_text_that_has_its_own_numbers_leaves_those_of_the_batch_alone(second):
+    found = read(f"1. Um.\n2. {second}\n3. Três.\n4. Quatro.", COUNTED)
+    assert found.texts == {**WHOLE, 2: second.replace("⟨br⟩", "\n")}
+    assert found.problems == ()
+
+
 def test_marks_in_plain_brackets_count_where_the_source_has_none():
     assert unfold("a<br>b", Marks(), "x\ny") == "a\nb"
     assert unfold("a<br>b", Marks(), "x<br>\ny") == "a<br>b"
@@ -175,10 +207,13 @@ def test_a_batch_that_is_echoed_is_the_batch(sources):
     assert not found.whole
 
 
+OWN = ("missing", "duplicate", "empty", "doubtful")
+
+
 @given(st.text(), st.lists(st.text(), min_size=1, max_size=5), st.booleans())
 def test_every_number_has_an_answer_or_a_problem(reply, sources, cut):
     found = read(reply, sources, cut=cut)
-    named = {one.where for one in found.problems if one.kind in ("missing", "duplicate", "empty")}
+    named = {one.where for one in found.problems if one.kind in OWN}
     assert named | {str(at) for at in found.texts} == {str(at) for at in range(1, len(sources) + 1)}
 
 
