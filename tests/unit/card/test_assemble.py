@@ -150,7 +150,7 @@ def test_every_null_has_a_reason() -> None:
     card = assemble(make_facts(elapsed_seconds=0), rows, ToyReferee().score(rows))
     nulls = {key for key, value in card["scores"].items() if value is None}
     nulls |= {f"totals.{key}" for key, value in card["totals"].items() if value is None}
-    assert len(nulls) == 6 + 11
+    assert len(nulls) == 6 + 12
     assert nulls == set(card["metric_availability"])
 
 
