@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from endpoint import KEY, Endpoint, asked_for, completion
 
 from pytest_mtarena.results.verify import verify
 
@@ -47,37 +45,15 @@ HOSTILE = {
 
 
 class Model:
-    """An endpoint that finds the texts as a model would, and swaps the case of their letters."""
+    """Finds the texts in a request as a model would, and swaps the case of their letters."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
         self.breaks_lines = False
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-            def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                said = outer.answer(asked)
-                choice = {"index": 0, "message": {"content": said}, "finish_reason": "stop"}
-                body = json.dumps({"model": asked["model"], "choices": [choice]}).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def answer(self, asked: dict[str, Any]) -> str:
         """Do what the first paragraph says with what stands between the tags that it names."""
-        task, _, data = asked["messages"][-1]["content"].partition("\n\n")
+        task, _, data = asked_for(asked).partition("\n\n")
         [tag] = set(re.findall(r"<(source[^>]*)>", task))
         before, found, data = data.partition(f"<{tag}>\n")
         assert (before, found) == ("", f"<{tag}>\n")
@@ -111,17 +87,10 @@ class Model:
         form = rf"⟨{mark[0]}(?::([0-9a-f]+))?(?:×(\d+))?⟩"
         return re.sub(form, lambda at: chr(int(at[1] or "a", 16)) * int(at[2] or 1), text)
 
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-only-for-tests-0123456789")
-    running = Model()
-    yield running
-    running.close()
+def model() -> Model:
+    return Model()
 
 
 SOURCES = [
@@ -133,8 +102,10 @@ WANTED = [text.swapcase().strip() for text in SOURCES]
 
 
 @pytest.fixture
-def translated(arena, corpus, model):
+def translated(arena, corpus, model, monkeypatch):
     """Send every hostile source between two harmless ones."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    endpoint = Endpoint(lambda asked: completion(model.answer(asked)))
 
     def run(*options):
         entries = [
@@ -142,12 +113,12 @@ def translated(arena, corpus, model):
             for at, text in enumerate(SOURCES)
         ]
         return arena(
-            str(corpus(entries=entries)), "--mt-model=tiny-model", "--mt-provider=openai",
-            f"--mt-base-url={model.url}", "--mt-batch-size=3", "--mt-metrics=exact_match_rate",
-            *options,
+            str(corpus(entries=entries)), *endpoint.options, "--mt-batch-size=3",
+            "--mt-metrics=exact_match_rate", *options,
         )  # fmt: skip
 
-    return run
+    yield run
+    endpoint.close()
 
 
 @pytest.mark.parametrize(
