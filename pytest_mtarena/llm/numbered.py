@@ -137,8 +137,11 @@ def read(
     items = list(_items(reply, sources, several, problems))
     said = [unfold(_text(item), marks, sources[item.number - 1]) for item in items]
     doubtful = _doubtful(items, said, sources)
-    if cut:
-        del items[-1:]
+    if cut and items:
+        last = items.pop()
+        # A bare "1." may be the beginning of "1.5 litres" in the text before it.
+        if items and not any(last.lines) and several[items[-1].number - 1]:
+            items.pop()
     found: dict[int, list[str]] = {}
     for item, text in zip(items, said, strict=False):  # the last one may be cut off
         found.setdefault(item.number, []).append(text)
@@ -232,11 +235,13 @@ def _doubtful(items: Sequence[_Item], said: Sequence[str], sources: Sequence[str
         _numbers(source) if own else Counter() for source, own in zip(sources, inner, strict=True)
     ]
     found: set[int] = set()
+    written_out: set[int] = set()
     for (item, following), text in zip(pairwise(items), said, strict=False):
         place = item.number - 1
-        if following.number in inner[place] and item.number not in found:
+        if following.number in inner[place] and item.number not in written_out:
             given = _numbers(text)
             if any(given[number] < wanted[place][number] for number in inner[place]):
+                written_out.add(item.number)
                 found |= {item.number, *inner[place]}
     return found
 
