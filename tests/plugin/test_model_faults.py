@@ -170,6 +170,7 @@ def test_an_error_is_not_kept(run, endpoint, pytester):
     assert seen == dict.fromkeys(names, 5)
     assert of(result.rows, "predicted") == dict.fromkeys(names)
     assert result.card["scores"]["errors_by_kind"] == {"api_error": 2}
+    assert result.card["totals"]["total_cost_usd"] == 0, "an endpoint on this machine is free"
     assert not list((pytester.path / "eval/cache/harness").glob("*/*.json"))
     endpoint.answer, seen = named({name: lambda n: completion("Ok.") for name in names})
     again = run(names, ALONE)

@@ -412,6 +412,13 @@ def test_what_an_interrupted_call_cost_is_unknown():
     assert only.cost_usd is None
 
 
+@pytest.mark.parametrize("error", [ChatError("server", "down", status=503), KeyError("choices")])
+@pytest.mark.parametrize(("most", "cost"), [(0.0, 0.0), (0.01, None), (None, None)])
+def test_a_call_that_can_cost_nothing_has_cost_nothing(error, most, cost):
+    (only,) = attempt(Echo({0: error}), ["One"], worst_case=lambda request: most)
+    assert (only.output, only.cost_usd) == (None, cost)
+
+
 def test_an_answer_stays_when_asking_for_another_fails():
     chat = Echo({0: "1. UM\n3. TRÊS", 1: ChatError("server", "down", status=503)})
     attempts = attempt(chat, ["One", "Two", "Three"])
