@@ -137,6 +137,7 @@ def derived(card: Mapping[str, Json], report: Report) -> dict[str, Any]:
         scored = {*report.directions, *report.signatures}
         for key, value in scores.items():
             is_count = isinstance(value, int) and not isinstance(value, bool) and key not in scored
+            is_count = is_count or key == "errors_by_kind"  # counts themselves
             is_name = isinstance(value, str) and key != "quality_tier"
             if value is not None and not is_count and not is_name:
                 scores[key] = None

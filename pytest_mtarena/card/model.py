@@ -137,6 +137,10 @@ class Totals(Block):
     """How many rows report token counts: the sums run over these."""
     total_cost_usd: float | None
     """Null as soon as one entry's cost is unknown."""
+    known_cost_usd: float | None
+    """Over the entries whose cost is known; null when none is."""
+    entries_of_unknown_cost: int
+    """How many entries that were sent are not in it."""
     cost_per_entry_usd: float | None
     cost_per_source_char: float | None
     reasoning_ratio: float | None

@@ -71,25 +71,30 @@ def totals(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, str]]:
         why["total_tokens"] = no_usage
     block["entries_with_usage"] = len(using)
 
-    total, reason = _total_cost(billed, bool(using))
-    block["total_cost_usd"] = total
+    costs = [each for row in billed if (each := cost(row)) is not None]
+    reason = _no_total(len(billed), len(costs), bool(using))
+    block["known_cost_usd"] = round(math.fsum(costs), 10) if costs else None
+    block["total_cost_usd"] = block["known_cost_usd"] if reason is None else None
+    block["entries_of_unknown_cost"] = len(billed) - len(costs)
     if reason is not None:
         why["total_cost_usd"] = reason
+        if not costs:
+            why["known_cost_usd"] = reason
     _ratios(block, why, billed, using)
     return block, why
 
 
-def _total_cost(billed: Sequence[Row], usage: bool) -> tuple[float | None, str | None]:
+def _no_total(billed: int, known: int, usage: bool) -> str | None:
+    """Return why there is no total cost; None when there is one."""
     if not billed:
-        return None, "no entry was sent"
-    costs = [found for row in billed if (found := cost(row)) is not None]
-    if len(costs) == len(billed):
-        return round(math.fsum(costs), 10), None
-    if costs:
-        return None, f"the cost of {len(billed) - len(costs)} of {len(billed)} entries is unknown"
+        return "no entry was sent"
+    if known == billed:
+        return None
+    if known:
+        return f"the cost of {billed - known} of {billed} entries is unknown"
     if usage:
-        return None, "the method reports token counts but no cost"
-    return None, "the method reports no cost"
+        return "the method reports token counts but no cost"
+    return "the method reports no cost"
 
 
 def _ratios(

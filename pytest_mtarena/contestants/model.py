@@ -35,7 +35,7 @@ from pytest_mtarena.protocols import CallGate, Entry, Identity
 from pytest_mtarena.records import Attempt, Failure, Json, RunConfig
 from pytest_mtarena.text import cut
 
-READING_VERSION = "1"
+READING_VERSION = "2"
 """Changes when the same reply may be read as other texts: one of the facts of an identity."""
 
 SINGLY = 4
@@ -225,6 +225,7 @@ class ModelContestant:
         Without tools. The attempt has the time, tokens and cost of this call alone; never raises.
         """
         state = _State(str(entry["id"]), str(entry["source"]), entry)
+        request: ChatRequest | None = None
         try:
             request, message = self._request([state.source], [entry], config)
             form = output
@@ -238,7 +239,7 @@ class ModelContestant:
                 request.model_copy(update={"messages": (*request.messages, *said), "tools": ()})
             )
         except Exception as error:
-            state.fail(error, 1)
+            state.fail(error, 1, free=self._is_free(request))
             return state.attempt()
         _bill([state], reply, self._cost_of(reply))
         _take_single(state, reply, message)
@@ -306,6 +307,7 @@ class ModelContestant:
     ) -> list[_State]:
         """Ask for a group and return those of it that have to be asked again."""
         entries = [state.entry for state in group]
+        request: ChatRequest | None = None
         try:
             request, message = self._request([one.source for one in group], entries, config)
             async with gate:
@@ -314,8 +316,9 @@ class ModelContestant:
                     return []
                 reply = await self._chat.ask(request)
         except Exception as error:
+            free = self._is_free(request)
             for state in group:
-                state.fail(error, len(group))
+                state.fail(error, len(group), free=free)
             if len(group) == 1 or not _is_too_long(error):
                 return []
             for state in group:
@@ -332,6 +335,12 @@ class ModelContestant:
         if reply.finish != "unknown" and not (reply.finish == "length" and len(group) == 1):
             await self._keep(group)
         return left
+
+    def _is_free(self, request: ChatRequest | None) -> bool:
+        """Say whether a call costs nothing whatever becomes of it."""
+        return (
+            request is not None and self._worst_case is not None and self._worst_case(request) == 0
+        )
 
     async def _with_tools(
         self,
@@ -424,15 +433,15 @@ class _State:
     key: str | None = None
     """The name under which its translation is kept; None when it is not to be."""
 
-    def fail(self, error: Exception, size: int) -> None:
-        """Note a call that had no reply."""
+    def fail(self, error: Exception, size: int, *, free: bool) -> None:
+        """Note a call that had no reply; ``free``: it can have cost nothing."""
         self.batch_sizes.append(size)
         if not isinstance(error, ChatError):
-            self.costs.append(None)
+            self.costs.append(0.0 if free else None)
             self.failure = Failure(kind="exception", message=describe(error).message)
             return
         self.tries += error.tries
-        self.costs.append(0.0 if error.kind in _UNBILLED else None)
+        self.costs.append(0.0 if free or error.kind in _UNBILLED else None)
         self.facts["error_kind"] = error.kind
         status = "" if error.status is None else f" (HTTP {error.status})"
         if error.status is not None:

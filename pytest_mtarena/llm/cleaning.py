@@ -15,6 +15,7 @@ from pytest_mtarena.records import Record
 ProblemKind = Literal[
     "missing",
     "duplicate",
+    "doubtful",
     "out_of_range",
     "empty",
     "stray",
@@ -22,10 +23,10 @@ ProblemKind = Literal[
     "no_object",
     "several_objects",
 ]
-"""``missing``: no answer; ``duplicate``: several; ``out_of_range``: a number or key that was not
-asked for; ``empty``: an answer without text; ``stray``: text that belongs to no answer;
-``not_text``: a JSON value that is no string; ``no_object``, ``several_objects``: no JSON object,
-or more than one with answers."""
+"""``missing``: no answer; ``duplicate``: several; ``doubtful``: one that may be a part of another
+answer, or lack a part; ``out_of_range``: a number or key that was not asked for; ``empty``: an
+answer without text; ``stray``: text that belongs to no answer; ``not_text``: a JSON value that is
+no string; ``no_object``, ``several_objects``: no JSON object, or more than one with answers."""
 
 _SHOWN = 80
 
@@ -71,6 +72,10 @@ _PAIRS = {
 """Opening mark to the marks that close it."""
 _MARKS = frozenset([*_PAIRS, *"".join(_PAIRS.values())])
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
+_CLOSING = re.compile(r"(?<=\w)['’]")
+"""An apostrophe, or a single quotation mark at the end; a mark at the beginning it is not."""
+_COLON = re.compile(r":(?!\S)|：")
+_COLONS = (":", "：")
 
 
 def is_unicode(text: str) -> bool:
@@ -116,9 +121,10 @@ def clean(reply: str, source: str) -> str:
 
     - White space around it goes, and a code fence, a tag (``<translation>``), bold or quotation
       marks that wrap all of it; each only when the source has none of its kind.
-    - A label line before it goes (``Translation:``), unless the source begins with one.
+    - A label line before it goes (``Translation:``), unless the source begins with one, or has more
+      colons than what is below the label.
     - All lines are kept when the source has several lines. For a source of one line what follows
-      a blank line goes: it is a note on the translation.
+      a blank line goes, save below a colon: it is a note on the translation.
 
     Linear in the length of the reply; the empty text when there is nothing.
     """
@@ -160,10 +166,12 @@ def _untagged(text: str, source: str) -> str:
 def _unlabelled(text: str, source: str) -> str:
     first, _, rest = text.partition("\n")
     label = first.rstrip("*_ \t\r").rstrip()
-    if not rest.strip() or len(label) > _LABEL or not label.endswith((":", "：")):
+    if not rest.strip() or len(label) > _LABEL or not label.endswith(_COLONS):
         return text
     lines = source.strip().splitlines() or [""]
-    if lines[0].rstrip().endswith((":", "：")):
+    if lines[0].rstrip().endswith(_COLONS):
+        return text
+    if len(_COLON.findall(rest)) < len(_COLON.findall(source)):  # the label is a part of it
         return text
     if len(lines) > 1 and _count(text) <= _count(source):  # the first of as many lines
         return text
@@ -186,7 +194,7 @@ def _unbolded(text: str, source: str) -> str:
 def _unquoted(text: str, source: str) -> str:
     if len(text) < 3 or text[0] not in _PAIRS or text[-1] not in _PAIRS[text[0]]:
         return text
-    if not _MARKS.isdisjoint(_APOSTROPHE.sub("", source)):
+    if not _MARKS.isdisjoint(_CLOSING.sub("", source)):
         return text
     inner = _APOSTROPHE.sub("", text[1:-1])
     return text if text[0] in inner or text[-1] in inner else text[1:-1].strip()
@@ -194,8 +202,10 @@ def _unquoted(text: str, source: str) -> str:
 
 def _first_paragraph(text: str) -> str:
     kept: list[str] = []
-    for line in text.splitlines():
-        if not line.strip():
+    last = ""
+    for line in map(str.rstrip, text.splitlines()):
+        if not line and not last.endswith(_COLONS):
             break
-        kept.append(line.rstrip())
+        kept.append(line)
+        last = line or last
     return "\n".join(kept)

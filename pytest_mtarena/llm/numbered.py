@@ -13,7 +13,9 @@ under no number that was asked for is never an answer.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from pytest_mtarena.llm.cleaning import FENCE, Problem, has_lines, problem
@@ -31,6 +33,7 @@ _MARKER = re.compile(
     r"(?P<bold>\*\*|__|\*)?[#(\[]?(?P<number>\d{1,9})(?P<closed>\*\*|__|\*)?[ \t]?"
     r"(?:(?P<mark>[.:\-–—])|[)\]）、．：。])(?P<second>[.):\]）])?(?P<after>\*\*|__|\*)?"
 )
+_NUMBER = re.compile(r"(?<!\d)\d{1,9}(?!\d)")
 
 
 class Marks(Record):
@@ -120,8 +123,10 @@ def read(
     Markers are ``1.`` ``1)`` ``1:`` ``1-`` ``1、`` and their kin, bold or not, in the digits of
     any script. Lines below a marker belong to it; for a source of one line only down to the next
     blank line. A line whose number was not asked for is text of a source with several lines, else
-    stray. The number 0, or the one after the last, shows that the reply was counted anew: then
-    ``whole`` is set, as when the last number is missing.
+    stray. A source may have lines with numbers of the batch, and a reply may write them out as
+    lines: then neither its answer nor those under these numbers count. The number 0, or the one
+    after the last, shows that the reply was counted anew: then ``whole`` is set, as when the last
+    number is missing.
 
     ``cut`` says that the reply ended at the limit of tokens: its last answer is then dropped, and
     that those behind it are missing tells nothing.
@@ -130,11 +135,15 @@ def read(
     several = [has_lines(source) for source in sources]
     problems: list[Problem] = []
     items = list(_items(reply, sources, several, problems))
-    if cut:
-        del items[-1:]
+    said = [unfold(_text(item), marks, sources[item.number - 1]) for item in items]
+    doubtful = _doubtful(items, said, sources)
+    if cut and items:
+        last = items.pop()
+        # A bare "1." may be the beginning of "1.5 litres" in the text before it.
+        if items and not any(last.lines) and several[items[-1].number - 1]:
+            items.pop()
     found: dict[int, list[str]] = {}
-    for item in items:
-        text = unfold(_text(item), marks, sources[item.number - 1])
+    for item, text in zip(items, said, strict=False):  # the last one may be cut off
         found.setdefault(item.number, []).append(text)
     texts: dict[int, str] = {}
     for number in range(1, len(sources) + 1):
@@ -143,6 +152,8 @@ def read(
             problems.append(problem("missing", number))
         elif len(answers) > 1:
             problems.append(problem("duplicate", number, answers[1]))
+        elif number in doubtful:
+            problems.append(problem("doubtful", number, answers[0]))
         elif not answers[0].strip():
             problems.append(problem("empty", number))
         else:
@@ -211,6 +222,38 @@ def _start(line: str) -> _Item | None:
         rest = closes + rest
     bold = opened if opened and not closes else ""
     return _Item(int(found["number"]), [rest.strip()], bold)
+
+
+def _doubtful(items: Sequence[_Item], said: Sequence[str], sources: Sequence[str]) -> set[int]:
+    """Return the numbers whose answers may be lines of one text that was written out.
+
+    That is so when a number comes next which the text's source has at the start of a line, and the
+    answer lacks numbers of such lines.
+    """
+    inner = [_inner(source, len(sources)) for source in sources]
+    wanted = [
+        _numbers(source) if own else Counter() for source, own in zip(sources, inner, strict=True)
+    ]
+    found: set[int] = set()
+    written_out: set[int] = set()
+    for (item, following), text in zip(pairwise(items), said, strict=False):
+        place = item.number - 1
+        if following.number in inner[place] and item.number not in written_out:
+            given = _numbers(text)
+            if any(given[number] < wanted[place][number] for number in inner[place]):
+                written_out.add(item.number)
+                found |= {item.number, *inner[place]}
+    return found
+
+
+def _inner(source: str, count: int) -> set[int]:
+    """Return the numbers up to ``count`` at the starts of a source's lines after the first."""
+    begun = (_start(line.strip()) for line in _LINE_BREAK.split(source)[2::2])
+    return {item.number for item in begun if item is not None and 1 <= item.number <= count}
+
+
+def _numbers(text: str) -> Counter[int]:
+    return Counter(int(found) for found in _NUMBER.findall(text))
 
 
 def _text(item: _Item) -> str:

@@ -280,10 +280,19 @@ def _costs(card: dict[str, Any], path: Path | None) -> str:
     seconds = card["elapsed_seconds"]
     rows = len(card["results"])
     rate = f" ({rows / seconds:.0f} entries/s)" if seconds > 0 else ""
-    cost = card["totals"].get("total_cost_usd")
-    money = "cost unknown" if cost is None else f"${cost:g}"
+    money = _money(card["totals"])
     where = f"card {_short(path)}" if path is not None else "no card"
     return f"{seconds:.1f} s{rate} · {money} · {where}"
+
+
+def _money(totals: dict[str, Any]) -> str:
+    if totals["total_cost_usd"] is not None:
+        return f"${totals['total_cost_usd']:g}"
+    if totals["known_cost_usd"] is None:
+        return "cost unknown"
+    unknown = totals["entries_of_unknown_cost"]
+    what = "entry" if unknown == 1 else "entries"
+    return f"${totals['known_cost_usd']:g} and {unknown} {what} of unknown cost"
 
 
 def _short(path: Path) -> str:

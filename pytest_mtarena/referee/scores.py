@@ -8,6 +8,7 @@ BLEU and TER 0-100 with 2 decimals; rates and ratios with 4.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -60,6 +61,7 @@ _COUNTS = (
     "total",
     "evaluated",
     "errors",
+    "errors_by_kind",
     "n_invalid",
     "n_no_reference",
     "n_empty_hypothesis",
@@ -215,12 +217,24 @@ def _counts(
         "total": len(rows),
         "evaluated": len(counted),
         "errors": sum(row["status"] != "ok" for row in counted),
+        "errors_by_kind": _kinds(counted),
         "n_invalid": invalid,
         "n_no_reference": len(without) - invalid,
         "n_empty_hypothesis": sum(
             row["status"] == "ok" and is_blank(row.get("predicted")) for row in counted
         ),
     }
+
+
+def _kinds(counted: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
+    """Return how many attempts failed in which way: the failure's kind, else the row's status."""
+    found: Counter[str] = Counter()
+    for row in counted:
+        if row["status"] != "ok":
+            failure = row.get("failure")
+            kind = failure.get("kind") if isinstance(failure, Mapping) else None
+            found[str(kind or row["status"])] += 1
+    return dict(sorted(found.items()))
 
 
 def _why_nothing(

@@ -152,6 +152,10 @@ def _score(scores: Mapping[str, Any], name: str, title: str | None = None) -> st
 
 def _errors(scores: Mapping[str, Any]) -> str:
     text = f"errors {scores.get('errors', 0)} of {scores.get('evaluated', 0)}"
+    kinds = scores.get("errors_by_kind")
+    if isinstance(kinds, Mapping) and kinds:
+        counts = ", ".join(printable(f"{count} {kind}") for kind, count in kinds.items())
+        text += f" ({counts})"
     for key, words in (
         ("n_empty_hypothesis", "empty"),
         ("n_no_reference", "without reference"),

@@ -139,6 +139,14 @@ def test_a_score_that_happens_to_be_an_integer_is_no_count() -> None:
     assert assemble(make_facts(), rows, report)["scores"]["alike"] is None
 
 
+def test_an_incomplete_card_says_how_attempts_failed() -> None:
+    rows = make_rows()[:2]
+    report = ToyReferee().score(rows)
+    kinds = {"blocked": 1, "parse_error": 1}
+    report = report.model_copy(update={"scores": {**report.scores, "errors_by_kind": kinds}})
+    assert assemble(make_facts(), rows, report)["scores"]["errors_by_kind"] == kinds
+
+
 def test_notes_stand_behind_the_caveats() -> None:
     card = make_card(notes=("the metric x broke",))
     assert card["notes"] == ["the metric x broke"]
@@ -150,7 +158,7 @@ def test_every_null_has_a_reason() -> None:
     card = assemble(make_facts(elapsed_seconds=0), rows, ToyReferee().score(rows))
     nulls = {key for key, value in card["scores"].items() if value is None}
     nulls |= {f"totals.{key}" for key, value in card["totals"].items() if value is None}
-    assert len(nulls) == 6 + 11
+    assert len(nulls) == 6 + 12
     assert nulls == set(card["metric_availability"])
 
 

@@ -39,6 +39,8 @@ def test_totals_by_hand() -> None:
         "total_tokens": 60,
         "entries_with_usage": 2,
         "total_cost_usd": 0.6,
+        "known_cost_usd": 0.6,
+        "entries_of_unknown_cost": 0,
         "cost_per_entry_usd": 0.3,
         "cost_per_source_char": 0.06,
         "reasoning_ratio": 0.25,
@@ -65,6 +67,25 @@ def test_unknown_is_not_free(rows: list[dict[str, Any]], reason: str) -> None:
     for key in ("cost_per_entry_usd", "cost_per_source_char", "cost_per_1k_tokens"):
         assert block[key] is None
         assert why[key] == reason
+
+
+@pytest.mark.parametrize(
+    ("costs", "known", "unknown"),
+    [
+        ([0.5, None, 0.25], 0.75, 1),
+        ([None, 0.0], 0.0, 1),
+        ([None, None], None, 2),
+        ([0.5, 0.5], 1.0, 0),
+        ([], None, 0),
+    ],
+)
+def test_what_is_known_is_added_and_what_is_not_is_counted(
+    costs: list[float | None], known: float | None, unknown: int
+) -> None:
+    block, why = totals([row(cost_usd=one) for one in costs])
+    assert (block["known_cost_usd"], block["entries_of_unknown_cost"]) == (known, unknown)
+    assert block["total_cost_usd"] == (None if unknown else known)
+    assert ("known_cost_usd" in why) == (known is None)
 
 
 def test_free_is_zero() -> None:

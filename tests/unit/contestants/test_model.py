@@ -253,6 +253,69 @@ def test_a_numbered_reply_that_was_counted_anew_is_set_aside_whole(reply):
     assert sizes(chat) == [4, 1, 1, 1, 1]
 
 
+BOLD = "**1.** Um\n**2.** Dois\n**3. Três**"
+REPLIES = {
+    "all right": ("1. Um\n2. Dois\n3. Três", []),
+    "one is missing": ("1. Um\n3. Três", [1]),
+    "the first is missing": ("2. Dois\n3. Três", [1]),
+    "the last is missing": ("1. Um\n2. Três", [1, 1, 1]),
+    "another order": ("2. Dois\n1. Um\n3. Três", []),
+    "no text after a number": ("1. Um\n2.\n3. Três", [1]),
+    "no text after two numbers": ("1. Um\n2.\n3. ", [2]),
+    "a number twice": ("1. Um\n2. Três\n2. Dois\n3. Três", [1]),
+    "a stray line within": ("1. Um\n1984: nada\n2. Dois\n3. Três", []),
+    "a stray line first": ("1984: nada\n1. Um\n2. Dois\n3. Três", []),
+    "a stray line last": ("1. Um\n2. Dois\n3. Três\n\n1984: nada", []),
+    "words around": ("Here they are:\n\n1. Um\n2. Dois\n3. Três\n\nAnything else?", []),
+    "ideographic commas": ("1、Um\n2、Dois\n3、Três", []),
+    "bold numbers": (BOLD, []),
+    "counted from 0": ("0. Um\n1. Dois\n2. Três", [1, 1, 1]),
+    "one line too many": ("1. Um\n2. Dois\n3. e\n4. Três", [1, 1, 1]),
+    "no numbers": ("Um\nDois\nTrês", [1, 1, 1]),
+    "a refusal": ("I am sorry, I cannot help with that.", [1, 1, 1]),
+    "an array": ('["Um", "Dois", "Três"]', [1, 1, 1]),
+    "an object": ('{"1": "Um", "2": "Dois", "3": "Três"}', [1, 1, 1]),
+    "nothing": ("", [1, 1, 1]),
+}
+
+
+@pytest.mark.parametrize(("reply", "again"), list(REPLIES.values()), ids=list(REPLIES))
+def test_no_reply_to_a_batch_puts_an_answer_at_another_entry(reply, again):
+    three = dict(list(WORDS.items())[:3])
+    chat = Echo({0: reply}, translate=three.get)
+    attempts = attempt(chat, list(three))
+    assert outputs(attempts) == list(three.values())
+    assert sizes(chat) == [3, *again]
+
+
+@pytest.mark.parametrize("reply", [reply for reply, _ in REPLIES.values()], ids=list(REPLIES))
+def test_what_never_gets_an_answer_of_its_own_ends_as_a_parse_error(reply):
+    """The same reply to every batch, and nothing to an entry alone."""
+    chat = Echo(
+        {"*": lambda request: reply if "numbered texts" in request.messages[-1].content else " "}
+    )
+    for one, right in zip(attempt(chat, list(WORDS)[:3]), WORDS.values(), strict=False):
+        if one.output is None:
+            assert (one.failure.kind, one.failure.status) == ("parse_error", "error")
+        else:
+            assert (one.output, one.failure) == (right, None)
+
+
+def test_a_translation_of_two_lines_is_kept_whole():
+    chat = Echo({0: "1. Um\ne mais um\n2. Dois\n3. Três"})
+    assert outputs(attempt(chat, list(WORDS)[:3])) == ["Um\ne mais um", "Dois", "Três"]
+    assert sizes(chat) == [3]
+
+
+def test_a_text_that_is_written_out_takes_no_number_of_the_batch():
+    sources = ["One", "Steps:\n3. cut\n4. dry", "Three", "Four"]
+    chat = Echo({0: "1. One\n2. Steps:\n3. cut\n4. dry"}, translate=str)
+    attempts = attempt(chat, sources)
+    assert outputs(attempts) == sources
+    assert attempts[2].metadata["asked_again"] == ["doubtful"]
+    assert sizes(chat) == [4, 2, 1]
+
+
 def test_equal_answers_to_different_sources_are_flagged():
     reply = {"e0": "Um", "e1": "Três", "e2": "Quatro", "e3": "Quatro"}
     chat = Echo({0: json.dumps(reply)})
@@ -347,6 +410,13 @@ def test_what_an_interrupted_call_cost_is_unknown():
     (only,) = attempt(Echo({0: ChatError("timeout", "no byte for 60 s")}), ["One"])
     assert only.failure.message == "timeout: no byte for 60 s"
     assert only.cost_usd is None
+
+
+@pytest.mark.parametrize("error", [ChatError("server", "down", status=503), KeyError("choices")])
+@pytest.mark.parametrize(("most", "cost"), [(0.0, 0.0), (0.01, None), (None, None)])
+def test_a_call_that_can_cost_nothing_has_cost_nothing(error, most, cost):
+    (only,) = attempt(Echo({0: error}), ["One"], worst_case=lambda request: most)
+    assert (only.output, only.cost_usd) == (None, cost)
 
 
 def test_an_answer_stays_when_asking_for_another_fails():

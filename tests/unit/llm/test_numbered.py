@@ -142,6 +142,100 @@ def test_a_model_that_writes_the_lines_out_is_read_too():
     assert not found.whole
 
 
+COUNTED = ["One.", "In 3 steps:\n3. Cut.\n4. Dry.", "Three.", "Four."]
+WHOLE = {1: "Um.", 2: "Em 3 passos:\n3. Corte.\n4. Seque.", 3: "Três.", 4: "Quatro."}
+
+
+@pytest.mark.parametrize(
+    ("reply", "cut"),
+    [
+        ("1. Um.\n2. Em 3 passos:\n3. Corte.\n4. Seque.", False),
+        ("1. Um.\n2. Em 3 passos:\n3. Corte.\n4. Seque.\n3. Três.\n4. Quatro.", False),
+        ("1. Um.\n2. Em 3 passos:⟨br⟩3. Corte.\n4. Seque.\n3. Três.", False),
+        ("1. Um.\n2. Em 3 passos:\n3. Corte.\n4. Se", True),
+        ("1. Um.\n2. Em 3 passos:\n3. Cor", True),
+    ],
+)
+def test_a_numbered_line_of_a_text_that_is_written_out_is_no_answer(reply, cut):
+    assert read(reply, COUNTED, cut=cut).texts == {1: "Um."}
+
+
+def test_each_text_that_is_written_out_is_found():
+    sources = ["Note:\n2. one\n1. two", "Steps:\n4. cut", "3. Three", "Four"]
+    reply = "1. Nota:\n2. um\n1. dois\n2. Passos:\n4. corte\n3. 3. Três"
+    assert read(reply, sources).texts == {3: "3. Três"}
+
+
+LINES = st.sampled_from(
+    [
+        "Cut it",
+        "3. Dry",
+        "1. Glue",
+        "2) Fold",
+        "4: end",
+        "(3) y",
+        "- 2. x",
+        "**4.** z",
+        "2.",
+        "",
+        "Note:",
+        "7. seven",
+        "1.5 l",
+        "```",
+    ]
+)
+TEXTS = st.lists(LINES, min_size=1, max_size=4).map(lambda lines: "A " + "\n".join(lines).strip())
+
+
+@given(
+    st.lists(
+        st.tuples(TEXTS, st.sampled_from(["marks", "lines", "nothing"])), min_size=2, max_size=5
+    ),
+    st.randoms(use_true_random=False),
+    st.one_of(st.none(), st.floats(0, 1)),
+)
+def test_whatever_is_written_out_left_out_or_cut_no_answer_is_another_text(texts, random, end):
+    """The texts are told apart: the first letter of each is its own."""
+    sources = [f"{'ABCDE'[at]}{text[1:]}" for at, (text, _) in enumerate(texts)]
+    marks = marks_for(sources)
+    lines = [
+        f"{at}. {fold(source, marks) if how == 'marks' else source}"
+        for at, (source, (_, how)) in enumerate(zip(sources, texts, strict=True), start=1)
+        if how != "nothing"
+    ]
+    if random.random() < 0.1:
+        random.shuffle(lines)
+    reply = "\n".join(lines)
+    if end is not None:
+        reply = reply[: int(end * len(reply))]
+    found = read(reply, sources, marks, cut=end is not None)
+    for number, text in found.texts.items():
+        assert text.split() == sources[number - 1].split()
+
+
+def test_a_number_that_was_cut_may_be_text():
+    sources = ["Take\n1.5 litres", "Two", "Three"]
+    assert read("1. Leve\n1.", sources, cut=True).texts == {}
+    assert read("1. Leve⟨br⟩1,5 litros\n2. Dois\n3.", sources, cut=True).texts == {
+        1: "Leve\n1,5 litros",
+        2: "Dois",
+    }
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "Em 3 passos:⟨br⟩3. Corte.⟨br⟩4. Seque.",
+        "Em 3 passos: 3. Corte. 4. Seque.",
+        "Em 3 passos: (3) corte, (4) seque.",
+    ],
+)
+def test_a_text_that_has_its_own_numbers_leaves_those_of_the_batch_alone(second):
+    found = read(f"1. Um.\n2. {second}\n3. Três.\n4. Quatro.", COUNTED)
+    assert found.texts == {**WHOLE, 2: second.replace("⟨br⟩", "\n")}
+    assert found.problems == ()
+
+
 def test_marks_in_plain_brackets_count_where_the_source_has_none():
     assert unfold("a<br>b", Marks(), "x\ny") == "a\nb"
     assert unfold("a<br>b", Marks(), "x<br>\ny") == "a<br>b"
@@ -175,10 +269,13 @@ def test_a_batch_that_is_echoed_is_the_batch(sources):
     assert not found.whole
 
 
+OWN = ("missing", "duplicate", "empty", "doubtful")
+
+
 @given(st.text(), st.lists(st.text(), min_size=1, max_size=5), st.booleans())
 def test_every_number_has_an_answer_or_a_problem(reply, sources, cut):
     found = read(reply, sources, cut=cut)
-    named = {one.where for one in found.problems if one.kind in ("missing", "duplicate", "empty")}
+    named = {one.where for one in found.problems if one.kind in OWN}
     assert named | {str(at) for at in found.texts} == {str(at) for at in range(1, len(sources) + 1)}
 
 

@@ -43,6 +43,19 @@ def test_headline_first():
     assert len(lines) == 6
 
 
+def test_failed_attempts_are_told_with_their_kinds():
+    one = case(0, "s", "a")
+    kinds = ["truncated", "blocked\x1b", "truncated"]
+    pairs = [
+        (case(at, "s", "a"), Attempt(id=f"e{at + 1}", failure=Failure(kind=kind, message="no")))
+        for at, kind in enumerate(kinds, start=1)
+    ]
+    card = Run([(one, said(one, "a")), *pairs]).card()
+    assert "errors 3 of 4 (1 blocked\\e, 2 truncated)" in "\n".join(block(card))
+    card["scores"]["errors_by_kind"] = 7
+    assert "errors 3 of 4" in "\n".join(block(card))
+
+
 def test_quiet_and_verbose():
     card = labelled().card()
     assert block(card, -1) == block(card)[:1]

@@ -69,6 +69,22 @@ def test_failed_attempts_stay_in_the_denominator():
     assert row["exact_match"] is False
 
 
+def test_failed_attempts_are_counted_by_their_kind():
+    cases = [case(index, f"s {index}", "answer") for index in range(5)]
+    kinds = ["blocked", "truncated", "blocked"]
+    pairs = [
+        (one, Attempt(id=one.id, failure=Failure(kind=kind, message="no")))
+        for one, kind in zip(cases, kinds, strict=False)
+    ]
+    run = Run([*pairs, *((one, said(one, "answer")) for one in cases[3:])])
+    assert run.scores["errors_by_kind"] == {"blocked": 2, "truncated": 1}
+    assert (run.scores["errors"], run.scores["evaluated"]) == (3, 5)
+    assert run.scores["exact_match_rate"] == 0.4
+    without = [{**row, "failure": None} for row in run.rows]
+    assert run.referee.score(without).scores["errors_by_kind"] == {"error": 3}
+    assert run_of(*TITLES).scores["errors_by_kind"] == {}
+
+
 def test_what_a_failed_attempt_left_behind_does_not_score():
     one = case(0, "s", "right")
     attempt = Attempt(id="e1", output="right", failure=Failure(kind="hook", message="no"))
