@@ -253,6 +253,7 @@ def _config(facts: RunFacts) -> dict[str, Any]:
         "run_name": facts.run_name,
         "normalization": facts.scoring.normalization,
         **({} if facts.champollion is None else {"champollion": dict(facts.champollion)}),
+        **({} if facts.model_as_given is None else {"model_as_given": facts.model_as_given}),
         "workers": facts.worker_count,
         "peak_in_flight": facts.peak_in_flight,
     }

@@ -44,6 +44,8 @@ class RunFacts(Record):
     model_id: str | None = None
     """As an API returned it; None means the identity's slug."""
     api_provider: str | None = None
+    model_as_given: str | None = None
+    """The name by which the user asked for the model: an alias, perhaps."""
     champollion: Mapping[str, Json] | None = None
     """The champollion config that values of the run are from, and which; None without one."""
     coaching_file: str | None = None

@@ -102,6 +102,8 @@ class Config(Block):
     normalization: str
     champollion: dict[str, Json] | None = None
     """The champollion config that values of the run are from; left out without one."""
+    model_as_given: str | None = None
+    """The name by which the user asked for a language model; left out for methods."""
     workers: int
     peak_in_flight: int | None
     """The most requests that were under way at once; null when it was not measured."""

@@ -53,8 +53,6 @@ _TOO_LONG = re.compile(
 ANSWER_TOKENS = 4
 """About what numbers or keys add to the translation of an entry."""
 
-_UNBILLED = frozenset({"auth", "request", "not_found", "rate_limit", "stopped"})
-"""Errors of calls that no provider charges for; what another failed call cost is unknown."""
 _COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
 _COST_UNIT = 10**12
 """Costs are divided in whole units of 1e-12 US dollars."""
@@ -105,6 +103,7 @@ class ModelContestant:
         gate: CallGate | None = None,
         kept: Kept | None = None,
         further: Chat | None = None,
+        as_given: str | None = None,
         notes: Sequence[str] = (),
     ) -> None:
         """Make a contestant.
@@ -116,11 +115,13 @@ class ModelContestant:
         entry goes out alone; the model may ask for tools in at most ``max_tool_rounds`` replies.
         ``kept`` has the translations of entries that were paid before. ``further`` is asked
         instead of ``chat`` for what belongs to no batch: rounds of tools, and revisions.
-        ``notes``: what is to be known of the model itself, such as a name that moves.
+        ``as_given``: the model's name as the user wrote it. ``notes``: what is to be known of the
+        model itself, such as a name that moves.
         """
         self.identity = identity
         self._kept = kept
         self._further = further or chat
+        self._as_given = as_given
         self._notes = tuple(notes)
         self._chat = chat
         self._model = model
@@ -163,6 +164,7 @@ class ModelContestant:
             "system_prompt": prompt.text,
             "api_provider": self._chat.facts.get("provider"),
             "coaching_file": self._prompt.coaching_file,
+            "model_as_given": self._as_given,
         }
 
     def estimate(self, batches: Iterable[Sequence[Entry]], config: RunConfig) -> Estimate:
@@ -435,13 +437,14 @@ class _State:
 
     def fail(self, error: Exception, size: int, *, free: bool) -> None:
         """Note a call that had no reply; ``free``: it can have cost nothing."""
-        self.batch_sizes.append(size)
+        if not isinstance(error, ChatError) or error.tries:
+            self.batch_sizes.append(size)
         if not isinstance(error, ChatError):
             self.costs.append(0.0 if free else None)
             self.failure = Failure(kind="exception", message=describe(error).message)
             return
         self.tries += error.tries
-        self.costs.append(0.0 if free or error.kind in _UNBILLED else None)
+        self.costs.append(0.0 if free or error.free else None)
         self.facts["error_kind"] = error.kind
         status = "" if error.status is None else f" (HTTP {error.status})"
         if error.status is not None:

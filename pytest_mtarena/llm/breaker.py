@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pytest_mtarena.llm.chat import ChatError, ErrorKind
 
-AT_ONCE: dict[ErrorKind, bool] = {"auth": True, "not_found": False}
-"""Failures that no other entry can escape, and whether they hold for every model (a key) or for
-the one that was asked (a name)."""
+AT_ONCE: frozenset[ErrorKind] = frozenset({"auth", "not_found"})
+"""Failures that no other entry can escape."""
+UNKNOWN_KEY = 401
+"""The status that holds for every model; other refusals may be for the one that was asked."""
 
 
 class Breaker:
@@ -43,7 +44,7 @@ class Breaker:
             return
         self._failed[model] = self._failed.get(model, 0) + 1
         if error.kind in AT_ONCE:
-            where = "" if AT_ONCE[error.kind] else model
+            where = "" if error.status == UNKNOWN_KEY else model
             self._why.setdefault(where, f"not sent, as no call can succeed: {error}")
         elif self._failed[model] >= self._limit:
             count = self._failed[model]

@@ -33,6 +33,7 @@ VERSION = 3
 TOP = "top level"
 """The origin of a value that holds for every pair."""
 
+LARGEST_BATCH = 10**9
 _MAX_BYTES = 4_000_000
 _SHOWN = 20
 """Problems, or unknown keys, that are told at most."""
@@ -314,9 +315,9 @@ def _temperature(reader: _Reader, path: str, value: Json) -> float | None:
 
 
 def _batch_size(reader: _Reader, path: str, value: Json) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST_BATCH:
         return value
-    reader.problems.append(f"{path} must be a whole number from 1")
+    reader.problems.append(f"{path} must be a whole number from 1 to {LARGEST_BATCH:,}")
     return None
 
 

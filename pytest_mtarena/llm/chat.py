@@ -32,6 +32,10 @@ ErrorKind = Literal[
 because the run is being stopped (budget, circuit breaker)."""
 
 
+FREE: frozenset[ErrorKind] = frozenset({"auth", "request", "not_found", "rate_limit", "stopped"})
+"""Errors of calls that no provider bills: nothing was generated."""
+
+
 class ToolCall(Record):
     """One call of a tool that a model asks for."""
 
@@ -105,13 +109,22 @@ class ChatError(Exception):
     """A call that has no reply. The text is for people and holds no secret."""
 
     def __init__(
-        self, kind: ErrorKind, message: str, *, status: int | None = None, tries: int = 1
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        status: int | None = None,
+        tries: int = 1,
+        free: bool | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.status = status
         """The HTTP status, when there was one."""
         self.tries = tries
+        """Requests that were sent; 0: none."""
+        self.free = kind in FREE if free is None else free
+        """True: nothing was generated, in no try. False: it may have been, and billed."""
 
 
 @runtime_checkable

@@ -18,6 +18,7 @@ import aiohttp
 
 from pytest_mtarena.errors import UsageError
 from pytest_mtarena.llm.breaker import Breaker
+from pytest_mtarena.llm.budget import Toll
 from pytest_mtarena.llm.chat import ChatError, ChatReply, ChatRequest, ErrorKind
 from pytest_mtarena.llm.keys import Key, is_loopback, key_for, mask
 from pytest_mtarena.llm.providers import (
@@ -43,6 +44,8 @@ _CONNECT_SECONDS = 30.0
 _DRAIN_SECONDS = 0.2
 _STALE_SECONDS = 0.5
 _STALE_TRIES = 32
+_PASSED_ON = frozenset({408, 502, 504, 524})
+"""Statuses of a gateway that gave up waiting: behind it the request may go on, and be billed."""
 _USER_AGENT = "pytest-mtarena"
 
 
@@ -61,6 +64,7 @@ class ProviderChat:
         retry: how often, and how long to wait.
         gate: held while a request is under way, and free while a wait for the next try is.
         breaker: counts the calls that failed for good, and stops.
+        toll: is asked before every try, and told what it cost.
         clock, random: for tests.
 
     Raises:
@@ -81,6 +85,7 @@ class ProviderChat:
         retry: Retry = Retry(),  # noqa: B008  (frozen)
         gate: asyncio.Semaphore | Gate | None = None,
         breaker: Breaker | None = None,
+        toll: Toll | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = random_module.random,
     ) -> None:
@@ -94,6 +99,7 @@ class ProviderChat:
         self._retry = retry
         self._gate = gate
         self._breaker = breaker
+        self._toll = toll
         self._clock = clock or RealClock()
         self._random = random
         self._session: aiohttp.ClientSession | None = None
@@ -121,10 +127,10 @@ class ProviderChat:
     async def ask(self, request: ChatRequest) -> ChatReply:
         """Return the reply; see Chat. A request that the provider's filter held back is a reply
         without text that ended with ``content_filter``."""
-        breaker = self._breaker
+        breaker, toll = self._breaker, self._toll
         try:
             reply, tries = await persist(
-                lambda: self._once(request),
+                lambda: toll.pay(request, self._once) if toll else self._once(request),
                 retry=self._retry,
                 clock=self._clock,
                 random=self._random,
@@ -171,7 +177,8 @@ class ProviderChat:
             text = f"no secure connection ({type(error).__name__})"
             raise self._failed("connection", text, final=True) from None
         except (aiohttp.ClientError, OSError) as error:
-            raise self._failed("connection", _reason(error)) from None
+            unsent = isinstance(error, aiohttp.ClientConnectorError)
+            raise self._failed("connection", _reason(error), free=unsent) from None
 
     async def _exchange(self, request: ChatRequest) -> ChatReply:
         """Send a request; again at once when it met a kept connection that was closed meanwhile.
@@ -231,10 +238,11 @@ class ProviderChat:
             value = json.loads(text)
         except (ValueError, RecursionError):
             value = text
-        return self._faulty(Fault(value), response, status=response.status)
+        free = response.status not in _PASSED_ON
+        return self._faulty(Fault(value), response, status=response.status, free=free)
 
     def _faulty(
-        self, fault: Fault, response: aiohttp.ClientResponse, *, status: int | None
+        self, fault: Fault, response: aiohttp.ClientResponse, *, status: int | None, free: bool
     ) -> ChatReply:
         """Raise what the provider says of an error; return a reply for a filter."""
         if fault.blocked:
@@ -245,7 +253,7 @@ class ProviderChat:
         wait = retry_after(response.headers, self._clock.time()) or fault.wait
         said = fault.message or response.reason or "no message"
         text = f"answered {status}: {said}" if status is not None else f"an error: {said}"
-        raise self._failed(kind, text, status=status, wait=wait)
+        raise self._failed(kind, text, status=status, wait=wait, free=free)
 
     async def _answered(
         self, response: aiohttp.ClientResponse, reading: Reading, started: float
@@ -273,17 +281,21 @@ class ProviderChat:
             if reading.finish is None:
                 raise
         if fault is not None:
-            return self._faulty(fault, response, status=fault.status)
+            # Text may have come before it, however the error calls itself.
+            return self._faulty(fault, response, status=fault.status, free=False)
         seconds = self._clock.monotonic() - started
         stream = response.content_type == "text/event-stream" and size > 0
         self._complete(reading, stream=stream)
         await _drain(response)
         return ChatReply(
-            text=reading.text(),
-            tool_calls=reading.calls.all(),
+            text=self._masked(reading.text()),
+            tool_calls=tuple(
+                call.model_copy(update={"arguments": self._masked(call.arguments)})
+                for call in reading.calls.all()
+            ),
             finish=reading.finished(),
             usage=reading.usage(),
-            model=reading.model,
+            model=self._masked(reading.model),
             seconds=seconds,
             first_token_seconds=first,
         )
@@ -335,13 +347,23 @@ class ProviderChat:
         status: int | None = None,
         wait: float | None = None,
         final: bool = False,
+        free: bool | None = None,
     ) -> CallFailed:
         """Return a failure in words that are safe to show: one line, cut, without the key."""
-        safe = mask(text[:_ERROR_BYTES], [self._key.reveal()] if self._key else [])
+        safe = self._masked(text[:_ERROR_BYTES])
         shown = cut(printable(safe[: 2 * _SHOWN]), _SHOWN)
         return CallFailed(
-            kind, f"{self._provider.name}: {shown}", status=status, wait=wait, final=final
+            kind,
+            f"{self._provider.name}: {shown}",
+            status=status,
+            wait=wait,
+            final=final,
+            free=free,
         )
+
+    def _masked(self, text: str) -> str:
+        """Return a text without the key: an endpoint may send back what it got."""
+        return mask(text, [self._key.reveal()] if self._key else [])
 
 
 def checked_url(base_url: str) -> str:

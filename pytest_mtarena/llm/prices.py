@@ -215,16 +215,21 @@ class Pricer:
         self._provider = provider
         self._table = table
         self._base_url = base_url
+        self._charging: set[str] = set()
+        """Models at an endpoint on this machine that turned out to cost something: a gateway."""
 
     def cost(self, request: ChatRequest, reply: ChatReply) -> Cost:
         """Return what a call cost, at the prices of the model that was asked for."""
-        return price_of(
+        cost = price_of(
             self._provider,
             request.model,
             reply.usage,
             table=self._table,
             base_url=self._base_url,
         )
+        if cost.source == "loopback" and cost.reported_usd:
+            self._charging.add(request.model)
+        return cost
 
     def cost_of(self, request: ChatRequest, reply: ChatReply) -> float | None:
         """Return what a call cost in US dollars, as the provider reports it or as computed."""
@@ -240,7 +245,7 @@ class Pricer:
             return None
         price, source = found
         if source == "loopback":
-            return 0.0
+            return None if request.model in self._charging else 0.0
         prompt = prompt_tokens_at_most(request)
         try:
             if request.max_tokens is not None:

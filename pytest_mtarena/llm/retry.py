@@ -69,8 +69,9 @@ class CallFailed(ChatError):
         status: int | None = None,
         wait: float | None = None,
         final: bool = False,
+        free: bool | None = None,
     ) -> None:
-        super().__init__(kind, message, status=status)
+        super().__init__(kind, message, status=status, free=free)
         self.wait = wait
         """Seconds that the provider asks to wait; None when it does not say."""
         self.final = final
@@ -175,25 +176,27 @@ async def persist(
     """Return what ``once`` returns and how many tries it took.
 
     ``gate`` is held while a request is under way and free while a wait is. ``check`` is called
-    before each request and raises to stop.
+    before each request and raises to stop; so may ``once``, when it sends nothing.
 
     Raises:
         ChatError: the last failure, with the number of tries.
     """
-    tries = 0
+    tries, free = 0, True
     while True:
         try:
             async with gate if gate is not None else nullcontext():
                 check()
-                tries += 1
-                return await once(), tries
+                reply = await once()
+                return reply, tries + 1
         except CallFailed as failed:
-            failed.tries = tries
+            tries += 1
+            failed.tries, free = tries, free and failed.free
+            failed.free = free
             wait = retry.wait(tries, failed, random)
             if wait is None:
                 raise _said(failed, retry) from None
-        except ChatError as stopped:
-            stopped.tries = tries
+        except ChatError as stopped:  # not sent any more
+            stopped.tries, stopped.free = tries, free
             raise
         await clock.sleep(wait)
 
@@ -205,4 +208,4 @@ def _said(failed: CallFailed, retry: Retry) -> ChatError:
         text += f" (asks to wait {failed.wait:.0f} s, more than the {retry.longest:.0f} s allowed)"
     elif failed.tries > 1:
         text += f" ({failed.tries} tries)"
-    return ChatError(failed.kind, text, status=failed.status, tries=failed.tries)
+    return ChatError(failed.kind, text, status=failed.status, tries=failed.tries, free=failed.free)

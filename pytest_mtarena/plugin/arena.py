@@ -26,6 +26,7 @@ from pytest_mtarena.registry import Registry
 from pytest_mtarena.run.batches import Slot, cut_batches
 
 if TYPE_CHECKING:  # loaded when they are needed
+    from pytest_mtarena.llm.ledger import Ledger
     from pytest_mtarena.plugin.importing import Importing
     from pytest_mtarena.plugin.models import Purse
 
@@ -130,6 +131,7 @@ class Arena:
         registry: Registry,
         share: int,
         workers: int = 1,
+        ledger: Ledger | None = None,
     ) -> None:
         self.config = config
         self.settings = settings
@@ -143,6 +145,7 @@ class Arena:
         self.contestants: list[tuple[Contestant, Path | None]] = []
         """All contestants that are known by now; without an ``Importing`` all there are."""
         self._workers = workers
+        self._ledger = ledger
         self._casts: list[Cast] = []
         self._cast_of: dict[tuple[Language, Language], Cast] = {}
         self._purse: Purse | None = None
@@ -184,7 +187,7 @@ class Arena:
         if settings.model.models and self._purse is None:
             from pytest_mtarena.plugin.models import Purse
 
-            self._purse = Purse(settings.model.max_cost, self._workers, self.share)
+            self._purse = Purse(settings.model.max_cost, self._workers, self.share, self._ledger)
         cast = Cast(settings, load_contestants(settings, self.registry, self._purse))
         self._casts.append(cast)
         self.contestants += cast.contestants

@@ -22,6 +22,8 @@ from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.flight import Verdicts, opaque, read_in_flight
 
 SPOOL = "mtarena_spool"
+LEDGER = "costs.sqlite"
+"""The file in the spool with what the workers have spent."""
 PID = ".pid"
 """Ending of the file in the spool in which a local worker leaves its process id."""
 MAX_REQUEUES = 2
@@ -98,6 +100,10 @@ class Distributed:
         (self._spool / f"{node.gateway.id}{PID}").unlink(missing_ok=True)
         if error:
             self._verdicts.judge(read_in_flight(self._spool / f"{node.gateway.id}.flight"))
+        if (ledger := self._spool / LEDGER).exists():
+            from pytest_mtarena.llm.ledger import bury
+
+            bury(ledger, node.gateway.id)
 
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: Any) -> None:
         """Have the item that was at hand run again; its verdict may wait for it."""

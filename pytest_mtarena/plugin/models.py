@@ -14,11 +14,12 @@ from pytest_mtarena.contestants.revising import RevisingContestant
 from pytest_mtarena.contestants.tools import Toolbox
 from pytest_mtarena.errors import UsageError
 from pytest_mtarena.llm.breaker import Breaker
-from pytest_mtarena.llm.budget import Budget, BudgetChat
+from pytest_mtarena.llm.budget import Budget, Toll
 from pytest_mtarena.llm.cache import CachingChat, Store
 from pytest_mtarena.llm.champollion import readable_coaching
 from pytest_mtarena.llm.chat import Chat, ChatReply, ChatRequest
 from pytest_mtarena.llm.client import ProviderChat
+from pytest_mtarena.llm.ledger import Ledger
 from pytest_mtarena.llm.names import ModelName, find_aliases, resolve_models
 from pytest_mtarena.llm.prices import (
     OPENROUTER_MODELS,
@@ -44,12 +45,18 @@ PRICE_LIST = OPENROUTER_MODELS
 class Purse:
     """What all models of a session share, whatever they are asked for."""
 
-    def __init__(self, max_cost: float | None, workers: int, share: int) -> None:
-        """The limit of costs is that of the whole session: workers divide it, and so do models.
+    def __init__(
+        self, max_cost: float | None, workers: int, share: int, ledger: Ledger | None = None
+    ) -> None:
+        """The limit of costs is that of the whole session: of all models and all workers.
 
-        ``share`` is how many calls of a model may be out at once in this process.
+        ``share`` is how many calls of a model may be out at once in this process. Workers that
+        can share no ``ledger`` divide the limit.
         """
-        self.budget = None if max_cost is None else Budget(max_cost / workers)
+        self.budget: Budget | None = None
+        if max_cost is not None:
+            part = max_cost / workers if ledger is None else max_cost
+            self.budget = Budget(part, ledger)
         self.breaker = Breaker()
         self.share = share
         self._gates: dict[str, Gate] = {}
@@ -131,11 +138,20 @@ def _contestant(
 ) -> ModelContestant:
     asked = settings.model
     gate = purse.gate(name.id)
+    toll = None
+    if purse.budget is not None:
+        toll = Toll(
+            purse.budget,
+            pricer.worst_case,
+            pricer.cost_of,
+            allow_unknown=asked.allow_unknown_cost,
+        )
     provider = ProviderChat(
         asked.provider,
         base_url=asked.base_url,
         timeout=settings.timeout_seconds,
         breaker=purse.breaker,
+        toll=toll,
         gate=gate,
     )
     facts: dict[str, Json] = {
@@ -146,24 +162,15 @@ def _contestant(
         "coaching_sha256": hashlib.sha256(prompt.coaching.encode()).hexdigest()
         if prompt.coaching
         else None,
-        "model_as_given": name.given,
     }
     if tools is not None:
         facts["tools"] = {**tools.facts, "max_rounds": asked.max_tool_rounds}
     told = {"register": prompt.tone, "prompt_context": prompt.context, "gender": prompt.gender}
     facts |= {name: text for name, text in told.items() if text}
-    chat: Chat = provider
-    if purse.budget is not None:
-        chat = BudgetChat(
-            chat,
-            purse.budget,
-            pricer.worst_case,
-            pricer.cost_of,
-            allow_unknown=asked.allow_unknown_cost,
-        )
-    further, kept = chat, None
+    further: Chat = provider
+    kept = None
     if asked.cache_dir is not None:
-        further = CachingChat(chat, asked.cache_dir, parser_version=READING_VERSION)
+        further = CachingChat(provider, asked.cache_dir, parser_version=READING_VERSION)
         how = {"temperature": settings.temperature, "max_tokens": settings.max_tokens}
         kept = Kept(Store(asked.cache_dir), {"model": name.id, **how, **facts})
     content = hashlib.sha256(
@@ -174,7 +181,7 @@ def _contestant(
         return pricer.cost(ChatRequest(model=name.id, messages=()), reply)
 
     return ModelContestant(
-        chat,
+        provider,
         model=name.id,
         prompt=prompt,
         identity=Identity(
@@ -192,6 +199,7 @@ def _contestant(
         tools=tools,
         max_tool_rounds=asked.max_tool_rounds,
         gate=gate,
+        as_given=name.given,
         notes=[name.note] if name.note else [],
         kept=kept,
         further=further,
@@ -206,6 +214,13 @@ def _prompt(asked: ModelSettings, more: Mapping[str, Builder]) -> Prompt:
             coaching = asked.coaching_file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"--mt-coaching-file {asked.coaching_file}: {error}") from None
+        if not coaching.strip():
+            raise UsageError(f"--mt-coaching-file {asked.coaching_file}: there is no text in it")
+    if coaching and asked.prompt == "naive":
+        raise UsageError(
+            "--mt-prompt=naive has no place for coaching: leave one of them out, or take "
+            "--mt-prompt=custom or champollion"
+        )
     name = asked.prompt or ("custom" if coaching else "naive")
     source = asked.coaching_file
     if name == "champollion":

@@ -17,28 +17,39 @@ DEFAULT_CACHE_DIR = "eval/cache/harness"
 NOT_SENT = "none"
 """The temperature of models that take none."""
 DEFAULT_SUITES = "suites/translation"
+PLACES = ("PATH", "DIR", "CARD", "JOURNAL")
+"""What values are called that are names of files; these may be any bytes."""
+
+
+MOST = 10**9
+"""No count and no amount is larger: a card's numbers have to be exact in every language."""
 
 
 def parse_count(text: str) -> int:
-    """Parse a whole number >= 1."""
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"takes a whole number from 1, not {text!r}")
-    return value
+    """Parse a whole number from 1 to ``MOST``."""
+    return _whole(text, 1)
 
 
 def parse_retries(text: str) -> int:
-    """Parse a whole number >= 0."""
+    """Parse a whole number from 0 to ``MOST``."""
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
     try:
         value = int(text)
     except ValueError:
         value = -1
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"takes a whole number from 0, not {text!r}")
+    if not least <= value <= MOST:
+        raise argparse.ArgumentTypeError(
+            f"takes a whole number from {least} to {MOST:,}, not {_shown(text)}"
+        )
     return value
+
+
+def _shown(text: str) -> str:
+    """Return a value as messages show it."""
+    return repr(text if len(text) <= 60 else f"{text[:59]}…")
 
 
 def parse_seconds(text: str) -> float:
@@ -52,8 +63,10 @@ def parse_seconds(text: str) -> float:
 def parse_money(text: str) -> float:
     """Parse a positive amount of US dollars."""
     value = _number(text)
-    if value is None or value <= 0:
-        raise argparse.ArgumentTypeError(f"takes an amount of US dollars above 0, not {text!r}")
+    if value is None or not 0 < value <= MOST:
+        raise argparse.ArgumentTypeError(
+            f"takes an amount of US dollars above 0, up to {MOST:,}, not {_shown(text)}"
+        )
     return value
 
 
@@ -390,6 +403,7 @@ OPTIONS: tuple[Option, ...] = (
         "N",
         parse_count,
         default=8,
+        marked=True,
         run=("-c", "--concurrency"),
     ),
     Option(

@@ -17,7 +17,7 @@ from pytest_mtarena.plugin.arena import Arena, default_args
 from pytest_mtarena.plugin.bridge import Bridge
 from pytest_mtarena.plugin.collect import Collecting
 from pytest_mtarena.plugin.controller import RETRIED, Controller, setups
-from pytest_mtarena.plugin.distributed import PID, SPOOL, Distributed
+from pytest_mtarena.plugin.distributed import LEDGER, PID, SPOOL, Distributed
 from pytest_mtarena.plugin.dryrun import DryRun
 from pytest_mtarena.plugin.fixtures import Parametrizing
 from pytest_mtarena.plugin.keys import arena_key, controller_key
@@ -58,8 +58,20 @@ def _activate(config: pytest.Config) -> None:
     if bridge.fault is not None:
         raise bridge.fault
     workers = workerinput["workercount"] if workerinput is not None else _workers(config)
+    if workers > settings.concurrency and "concurrency" in settings.given:
+        raise UsageError(
+            f"--mt-concurrency={settings.concurrency} cannot be kept by {workers} workers: "
+            f"take -n{settings.concurrency}, or more of it"
+        )
     share = max(1, settings.concurrency // workers)
-    arena = Arena(config, settings, registry, share, workers)
+    spool = None if workerinput is None else _existing(workerinput.get(SPOOL))
+    ledger = None
+    if workerinput is not None and spool is not None and settings.model.max_cost is not None:
+        from pytest_mtarena.llm.ledger import SharedLedger
+
+        ledger = SharedLedger(spool / LEDGER, workerinput["workerid"])
+        config.add_cleanup(ledger.close)
+    arena = Arena(config, settings, registry, share, workers, ledger)
     arena.prepare()
     config.stash[arena_key] = arena
     for kind in arena.kinds:
@@ -68,7 +80,6 @@ def _activate(config: pytest.Config) -> None:
     manager.register(Parametrizing(arena), "mtarena-parametrizing")
     verbose = config.get_verbosity() > 0
     if workerinput is not None:
-        spool = _existing(workerinput.get(SPOOL))
         if spool is not None:
             pid_file = spool / f"{workerinput['workerid']}{PID}"
             pid_file.write_text(str(os.getpid()), encoding="ascii")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mtarena.errors import UsageError
-from pytest_mtarena.plugin.options import NOT_SENT, OPTIONS
+from pytest_mtarena.llm.cleaning import is_unicode
+from pytest_mtarena.plugin.options import NOT_SENT, OPTIONS, PLACES
 from pytest_mtarena.records import Json, Scoring, SuiteSettings
 from pytest_mtarena.referee.resources import read_resources, resource_facts
 
@@ -73,7 +74,8 @@ class Settings:
     output_dir: Path
     run_name: str | None
     given: frozenset[str]
-    """Which of the options ``temperature`` and ``batch_size`` were given, whatever their value."""
+    """Which of ``temperature``, ``batch_size`` and ``concurrency`` were given, whatever their
+    value."""
     champollion_config: Path | None
     target_code: str | None
     """The language of the champollion config and of the card; None: the suite's target."""
@@ -87,6 +89,7 @@ def read_settings(option: Any, base: Path) -> Settings:
     def path(text: str | None) -> Path | None:
         return None if text is None else Path(os.path.abspath(Path(base, text)))
 
+    _check_texts(option)
     source_file, reference_file = path(option.mt_source_file), path(option.mt_reference_file)
     if (source_file is None) != (reference_file is None):
         given, other = (
@@ -147,7 +150,7 @@ def read_settings(option: Any, base: Path) -> Settings:
         ),
         # A model that calls tools answers for one entry at a time.
         batch_size=1 if option.mt_tools else _or_default(option, "batch-size"),
-        concurrency=option.mt_concurrency,
+        concurrency=_or_default(option, "concurrency"),
         timeout_seconds=option.mt_timeout,
         max_tokens=option.mt_max_tokens,
         temperature=None
@@ -166,12 +169,25 @@ def read_settings(option: Any, base: Path) -> Settings:
         run_name=option.mt_name,
         given=frozenset(
             name
-            for name in ("temperature", "batch_size")
+            for name in ("temperature", "batch_size", "concurrency")
             if getattr(option, f"mt_{name}") is not None
         ),
         champollion_config=_champollion(option, path),
         target_code=option.mt_target_lang_code,
     )
+
+
+def _check_texts(option: Any) -> None:
+    """Refuse values without text, such as an unset variable makes, and bytes that are no text."""
+    for known in OPTIONS:
+        value = getattr(option, known.dest)
+        for text in value if isinstance(value, list) else [value]:
+            if not isinstance(text, str):
+                continue
+            if not text.strip():
+                raise UsageError(f"{known.pytest_flag} is empty: give a value, or leave it out")
+            if known.metavar not in PLACES and not is_unicode(text):
+                raise UsageError(f"{known.pytest_flag} is not valid UTF-8")
 
 
 def _or_default(option: Any, name: str) -> Any:
@@ -208,8 +224,6 @@ def _champollion(option: Any, path: Callable[[str | None], Path | None]) -> Path
             "--mt-target-lang-code needs --mt-champollion-config, whose language it names, or "
             "--mt-prompt=champollion"
         )
-    if not code.strip():
-        raise UsageError("--mt-target-lang-code takes a language code, such as pt-BR")
     return file
 
 

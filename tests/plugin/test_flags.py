@@ -341,7 +341,7 @@ def champollion_config(bench: Bench) -> None:
     config = {"version": 3, "inputLocale": "en", "model": "openai/from-the-config", "batchSize": 4}
     path = bench.write("champollion.config.json", config)
     bench.run(f"champollion-config={path}")
-    assert {one["model"] for one in bench.server.requests} == {"from-the-config"}
+    assert {one["model"] for one in bench.server.requests} == {"openai/from-the-config"}
     assert len(bench.server.requests) == 2
 
 

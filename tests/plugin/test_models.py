@@ -235,6 +235,66 @@ def tokens(card: dict[str, Any]) -> list[int]:
     return list(sums.values())
 
 
+@pytest.mark.parametrize("deaths", [0, 3])
+def test_workers_share_one_limit_however_many_die(arena, corpus, server, pytester, deaths):
+    pytester.makeconftest(
+        "import os, pathlib\n"
+        "done = []\n"
+        "def pytest_runtest_teardown(item):\n"
+        "    worker = os.environ.get('PYTEST_XDIST_WORKER')\n"
+        "    if worker:\n"
+        "        done.append(item)\n"
+        "        dead = pathlib.Path('dead')\n"
+        "        dead.mkdir(exist_ok=True)\n"
+        f"        if len(done) == 5 and len(list(dead.iterdir())) < {deaths}:\n"
+        "            (dead / worker).touch()\n"
+        "            os._exit(9)\n"
+    )
+    (pytester.path / "prices.json").write_text(json.dumps(PRICES), encoding="utf-8")
+    result = arena(
+        str(corpus(200)), "--mt-model=tiny-model", "--mt-batch-size=1", "--mt-prices=prices.json",
+        "--mt-max-tokens=10", "--mt-max-cost=0.05", "--mt-no-cache", "--mt-concurrency=4", "-n2",
+        *asked(server),
+    )  # fmt: skip
+    # A call costs 3 tokens of $0.0001, and $0.001 at most: what a dead worker had out counts so.
+    assert result.code == 1
+    assert len(list((pytester.path / "dead").iterdir())) == deaths
+    sent = len(server.requests)
+    assert sent * 0.0003 <= 0.05
+    assert sent >= (150 if deaths == 0 else 100)
+    assert "not sent: " in result.text
+    assert "of the limit of $0.05 are spent" in result.text
+
+
+def test_a_gateway_on_this_machine_that_costs_is_stopped(arena, corpus, server):
+    send = server._send
+
+    def charge(handler: Any, status: int, body: bytes, kind: str) -> None:
+        text = body.replace(b'"completion_tokens"', b'"cost": 0.4, "completion_tokens"')
+        send(handler, status, text, kind)
+
+    server._send = charge  # type: ignore[method-assign]
+    common = (
+        str(corpus(20)), "--mt-model=tiny-model", "--mt-batch-size=1", "--mt-concurrency=1",
+        "--mt-max-cost=1", *asked(server),
+    )  # fmt: skip
+    result = arena(*common)
+    assert result.code == 1
+    assert len(server.requests) == 1, "what the next one costs is unknown from now on"
+    assert "unknown is not free" in result.text
+    arena(*common, "--mt-allow-unknown-cost")
+    assert len(server.requests) == 1 + 3, "until the limit is reached"
+
+
+def test_workers_that_cannot_keep_the_concurrency_are_refused(arena, corpus, server):
+    result = arena(
+        str(corpus(9)), "--mt-model=tiny-model", "--mt-concurrency=2", "-n4", *asked(server)
+    )
+    assert result.code == 4
+    assert "--mt-concurrency=2 cannot be kept by 4 workers: take -n2, or more of it" in result.text
+    assert server.requests == []
+
+
 def test_a_dry_run_shows_prompt_and_cost_and_calls_nobody(arena, corpus, server, pytester):
     (pytester.path / "prices.json").write_text(json.dumps(PRICES), encoding="utf-8")
     result = arena(
@@ -335,12 +395,25 @@ def test_the_cache_can_be_looked_at_and_pruned(arena, corpus, server, pytester, 
         (["--mt-model=x/y", "--mt-max-cost=-1"], "--mt-max-cost"),
         (["--mt-model=x/y", "--mt-allow-unknown-cost"], "--mt-allow-unknown-cost needs"),
         (["--mt-model=x/y", "--mt-prompt=poem"], "there is no prompt 'poem'"),
+        (["--mt-model=x/y", "--mt-base-url="], "--mt-base-url is empty"),
+        (["--mt-model=x/y", "--mt-cache-dir= "], "--mt-cache-dir is empty"),
+        (["--mt-model=x/y", "--mt-coaching="], "--mt-coaching is empty"),
+        (["--mt-model=x/y", "--mt-coaching-file=empty.txt"], "there is no text in it"),
+        (["--mt-model=x/y", "--mt-prompt=naive", "--mt-coaching=Use tu."], "has no place for"),
+        (["--mt-model=x/y", "--mt-name=a\udcff"], "--mt-name is not valid UTF-8"),
+        (["--mt-model=x/y", "--mt-coaching=a\udcff"], "--mt-coaching is not valid UTF-8"),
+        (["--mt-model=x/y", "--mt-batch-size=99999999999999999999"], "from 1 to 1,000,000,000"),
+        (["--mt-model=x/y", "--mt-max-tokens=1000000001"], "from 1 to 1,000,000,000"),
+        (["--mt-model=x/y", "--mt-max-cost=1e300"], "US dollars above 0, up to"),
+        (["--mt-model=x/y", "--mt-champollion-config=big.json"], "batchSize must be a whole"),
     ],
 )
-def test_what_cannot_be_asked_for_is_one_line(arena, corpus, monkeypatch, options, told):
+def test_what_cannot_be_asked_for_is_one_line(arena, corpus, monkeypatch, pytester, options, told):
     monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
     if len(options) > 1:
         monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    (pytester.path / "empty.txt").write_text(" \n", encoding="utf-8")
+    (pytester.path / "big.json").write_text('{"version": 3, "batchSize": 1' + 30 * "0" + "}")
     result = arena(str(corpus(2)), *options)
     assert result.code == 4, result.text
     assert told in result.text
@@ -526,7 +599,7 @@ def misspelling(server: Server, *said: str) -> None:
 def test_rejected_words_go_back_to_the_model(arena, corpus, server, analyser, mode):
     misspelling(server, "palabra", "palavra")
     arguments = (
-        str(corpus(3)), "--mt-model=tiny-model", "--mt-batch-size=1", "--mt-concurrency=1",
+        str(corpus(3)), "--mt-model=tiny-model", "--mt-batch-size=1", "--mt-concurrency=2",
         f"--mt-fst={analyser}", *asked(server),
     )  # fmt: skip
     result = arena(*arguments, "--mt-fst-retries=3", *mode)
@@ -740,6 +813,27 @@ def test_another_model_than_the_one_that_was_asked_for_is_told(
     assert (line in result.text) == told
     assert (line in result.card["caveats"]) == told
     assert verify(result.card) == []
+
+
+def test_a_model_by_an_alias_is_the_same_model(arena, corpus, server, pytester):
+    (pytester.path / "shared").mkdir()
+    aliases = {"tiny": "openai/tiny-model"}
+    (pytester.path / "shared/model-aliases.json").write_text(json.dumps(aliases), encoding="utf-8")
+    # Aliases are for the providers themselves; the address is that of the endpoint here.
+    pytester.makeconftest(
+        "from pytest_mtarena.llm.providers.openai import OpenAI\n"
+        f"OpenAI.base_url = {server.url!r}\n"
+    )
+    names = ("tiny", "openai/tiny-model", "tiny-model")
+    cards = [
+        arena(str(corpus(3)), "--mt-provider=openai", f"--mt-model={name}").card for name in names
+    ]
+    assert len(server.requests) == 1, "paid once, under whatever name"
+    assert len({card["setup_fingerprint"]["hash"] for card in cards}) == 1
+    assert [card["config"]["model_as_given"] for card in cards] == list(names)
+    both = arena(str(corpus(3)), "--mt-provider=openai", "--mt-model=tiny,tiny-model")
+    assert both.code == 4
+    assert "tiny and tiny-model are the same model" in both.text
 
 
 def test_a_temperature_is_sent_as_recorded_or_recorded_as_not_sent(arena, corpus, server, mode):

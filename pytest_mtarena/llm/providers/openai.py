@@ -13,7 +13,6 @@ from pytest_mtarena.llm.providers import (
     finish_of,
     listed,
     mapping,
-    without_vendor,
     word,
 )
 from pytest_mtarena.llm.sse import DONE
@@ -78,10 +77,6 @@ class OpenAI(Compatible):
     name = "openai"
     base_url = "https://api.openai.com/v1"
     limit = "max_completion_tokens"  # Its reasoning models refuse the older key.
-
-    def model(self, model: str) -> str:
-        """Return the name without ``openai/``."""
-        return without_vendor(model, "openai")
 
 
 def message_of(message: Message) -> dict[str, Json]:

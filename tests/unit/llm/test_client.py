@@ -16,6 +16,7 @@ import pytest
 
 from pytest_mtarena.errors import UsageError
 from pytest_mtarena.llm.breaker import Breaker
+from pytest_mtarena.llm.budget import Budget, Toll
 from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, ChatRequest, Message
 from pytest_mtarena.llm.client import ProviderChat, checked_url
 from pytest_mtarena.llm.keys import Key, MissingKey
@@ -542,6 +543,61 @@ def test_the_breaker_stops_what_was_not_sent() -> None:
     assert [error.kind for error in found] == ["server"] * 3 + ["stopped"] * 7
     assert len(server.seen) == 3
     assert "down" in str(found[-1])
+
+
+BROKEN_OFF = events(piece("Boa"), {"error": {"code": 502, "message": "gone"}}, done=False)
+"""Text was generated before the error came."""
+
+
+@pytest.mark.parametrize(
+    ("bad", "spent", "tries"),
+    [
+        (BROKEN_OFF, 0.75, 3),
+        (events(piece("Boa"), {"error": {"code": 429, "message": "busy"}}, done=False), 0.75, 3),
+        (Answer(chunks=good("x").chunks[:1], cut=True), 0.75, 3),
+        (Answer(status=504, json={"error": {"message": "gave up"}}), 0.75, 3),
+        (Answer(status=503, json={"error": {"message": "busy"}}), 0.0, 5),
+        (Answer(status=429, json={"error": {"message": "busy"}}), 0.0, 5),
+        (Answer(status=400, json={"error": {"message": "no"}}), 0.0, 1),
+    ],
+)
+def test_every_try_that_may_be_billed_counts(bad: Answer, spent: float, tries: int) -> None:
+    budget = Budget(0.8)
+    toll = Toll(budget, lambda request: 0.25, lambda request, reply: 0.1)
+    error, server = refused(*[bad] * 6, toll=toll)
+    assert budget.spent_usd == spent
+    assert error.free == (spent == 0)
+    assert len(server.seen) == error.tries == tries
+    assert budget.held_usd == 0
+    assert (error.kind == "stopped") == (tries == 3)
+
+
+def test_a_try_that_broke_off_counts_beside_the_one_that_was_answered() -> None:
+    budget = Budget(0.8)
+    toll = Toll(budget, lambda request: 0.25, lambda request, reply: 0.1)
+    reply, _ = asked(BROKEN_OFF, good("Bom dia"), toll=toll)
+    assert (reply.text, reply.tries) == ("Bom dia", 2)
+    assert budget.report()["in_doubt_usd"] == 0.25
+    assert budget.spent_usd == 0.35
+
+
+def test_nothing_is_sent_that_is_not_paid_for() -> None:
+    toll = Toll(Budget(0.1), lambda request: 0.25, lambda request, reply: 0.1)
+    error, server = refused(good("x"), toll=toll)
+    assert (error.kind, error.tries, error.free, len(server.seen)) == ("stopped", 0, True, 0)
+
+
+def test_an_endpoint_that_sends_the_key_back_does_not_make_it_known() -> None:
+    secret = "sk-0123456789abcdef"
+    call = {"index": 0, "id": "c1", "function": {"name": "f", "arguments": f'{{"k": "{secret}"}}'}}
+    answer = events(
+        {**piece(f"Boa {secret}."), "model": f"m-{secret}"},
+        {**piece(None, "stop", tool_calls=[call]), "model": f"m-{secret}"},
+    )
+    reply, _ = asked(answer, key=Key(secret, "X"))
+    assert secret not in repr(reply)
+    assert reply.text.startswith("Boa ")
+    assert reply.model.startswith("m-")
 
 
 def test_a_wrong_key_stops_at_once() -> None:

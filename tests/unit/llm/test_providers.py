@@ -137,10 +137,10 @@ def test_what_is_not_set_is_not_sent() -> None:
     assert set(seen.body) == {"model", "messages", "stream", "stream_options"}
 
 
-def test_openai_has_its_own_key_for_the_limit_and_no_vendor() -> None:
+def test_openai_has_its_own_key_for_the_limit_and_sends_the_name_as_it_stands() -> None:
     request = PLAIN.model_copy(update={"model": "openai/gpt-x"})
     _, seen = asked("openai", request, good())
-    assert seen.body["model"] == "gpt-x"
+    assert seen.body["model"] == "openai/gpt-x", "at a gateway that is a name of its own"
     assert seen.body["max_completion_tokens"] == 100
     assert "max_tokens" not in seen.body
 

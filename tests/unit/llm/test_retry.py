@@ -218,9 +218,18 @@ def test_the_breaker_counts_failures_in_a_row() -> None:
 
 def test_a_wrong_key_stops_every_model_at_once() -> None:
     breaker = Breaker()
-    note(breaker, "auth")
-    with pytest.raises(ChatError, match="it was auth"):
+    breaker.failed("m", ChatError("auth", "no such key", status=401))
+    with pytest.raises(ChatError, match="no such key"):
         breaker.check("another model")
+
+
+@pytest.mark.parametrize("status", [402, 403, None])
+def test_what_may_be_refused_for_one_model_stops_no_other(status: int | None) -> None:
+    breaker = Breaker()
+    breaker.failed("m", ChatError("auth", "this model is not for you", status=status))
+    with pytest.raises(ChatError, match="not for you"):
+        breaker.check("m")
+    breaker.check("another model")
 
 
 def test_a_wrong_name_stops_its_model_at_once() -> None:

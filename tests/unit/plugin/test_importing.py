@@ -219,7 +219,7 @@ def test_unknown_keys_are_one_note(importing):
     ("given", "told"),
     [
         ({"mt_target_lang_code": "pt", "mt_champollion_config": None}, "needs --mt-champollion"),
-        ({"mt_target_lang_code": " "}, "takes a language code"),
+        ({"mt_target_lang_code": " "}, "is empty"),
         ({"mt_champollion_config": "nowhere.json"}, "no such file"),
         ({"mt_cards_dir": "a", "mt_champollion_cards_dir": "b"}, "mean the same"),
     ],
