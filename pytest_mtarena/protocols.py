@@ -73,8 +73,14 @@ class Contestant(Protocol):
 class CallGate(Protocol):
     """How many calls a contestant has out."""
 
+    out: int
+    """Calls that are out now."""
     peak: int
     """The most calls that were out at once."""
+
+    def close(self) -> None:
+        """Let no call out any more; for any thread."""
+        ...
 
 
 class Report(Record):

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pytest_mtarena.contestants.calling import call, is_async
+from pytest_mtarena.contestants.calling import Fault, call, is_async
 from pytest_mtarena.contestants.method import fresh
 from pytest_mtarena.contestants.revising import add
 from pytest_mtarena.protocols import CallGate, Contestant, Entry, Identity, Metric, PostTranslation
 from pytest_mtarena.records import Attempt, Failure, RunConfig
+
+_T = TypeVar("_T")
 
 
 class HookedContestant:
@@ -70,10 +72,20 @@ class HookedContestant:
             offered = [fresh(by_id[attempts[place].id]) for place in sound]
             asking.outputs = dict(zip((one["id"] for one in offered), outputs, strict=True))
             function = asking.given_to(hook)
-            edited, fault = await call(function, offered, list(outputs), config, home=_home(hook))
-            problem = _problem(edited, len(outputs)) if fault is None else fault.message
+            edited: Any = None
+            fault: Fault | None = None
+            limit = config.timeout_seconds
+            done = await asking.outlasts(
+                call(function, offered, list(outputs), config, home=_home(hook)), limit
+            )
+            if done is None:
+                problem: str | None = f"not done within {limit:g} s; --mt-timeout sets the limit"
+            else:
+                edited, fault = done
+                problem = _problem(edited, len(outputs)) if fault is None else fault.message
             if problem is not None:
                 failure = Failure(
+                    status="timeout" if done is None else "error",
                     kind="hook",
                     message=f"hook {name}: {problem}",
                     traceback=None if fault is None else fault.traceback,
@@ -107,6 +119,28 @@ class _Asking:
         self._made: dict[str, list[Attempt]] = {}
         self.outputs: dict[str, str] = {}
         """Id to the text that a hook was given."""
+        self._waiting = 0
+        self._heard = 0.0
+
+    async def outlasts(self, running: Coroutine[None, None, _T], seconds: float) -> _T | None:
+        """Return what a hook returns; None when it neither ends nor asks for so long.
+
+        The model's own time does not count: its calls have limits of their own.
+        """
+        loop = asyncio.get_running_loop()
+        task = asyncio.ensure_future(running)
+        self._heard = loop.time()
+        try:
+            while not task.done():
+                idle = 0.0 if self._waiting else loop.time() - self._heard
+                if idle >= seconds:
+                    task.cancel()
+                    return None
+                await asyncio.wait({task}, timeout=seconds - idle)
+            return task.result()
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
 
     def given_to(self, hook: PostTranslation) -> Callable[..., Any]:
         """Return a hook with its ``ask``, or the hook itself when it does not want it."""
@@ -137,7 +171,12 @@ class _Asking:
         if key not in self.outputs:
             raise RuntimeError(f"there is no entry {key!r} in this batch")
         entry, output = self._entries[key], self.outputs[key]
-        made: Attempt = await self._model.revise(entry, output, str(wish), self._config)
+        self._waiting += 1
+        try:
+            made: Attempt = await self._model.revise(entry, output, str(wish), self._config)
+        finally:
+            self._waiting -= 1
+            self._heard = asyncio.get_running_loop().time()
         self._made.setdefault(key, []).append(made)
         if made.failure is not None or made.output is None:
             why = "no answer" if made.failure is None else made.failure.message

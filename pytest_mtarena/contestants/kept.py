@@ -7,6 +7,7 @@ to a suite costs the entries that are new; and what failed is not kept, so that 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 from pytest_mtarena.llm.cache import Store, sha256_of
@@ -21,6 +22,7 @@ class Kept:
         """``facts``: what distinguishes this model and this way of asking from all others."""
         self._store = store
         self._facts = dict(facts)
+        self._asked: dict[str, asyncio.Future[None]] = {}
 
     def key(self, entry: Entry, system: str, config: RunConfig) -> str:
         """Return the name of an entry's translation under a system prompt: SHA-256 hex."""
@@ -57,6 +59,24 @@ class Kept:
         return kept.model_copy(
             update={"latency_seconds": None, "cost_usd": 0.0, "metadata": metadata}
         )
+
+    def claim(self, key: str) -> asyncio.Future[None] | None:
+        """Take it on to ask for an entry; when somebody is asking already, return what ends then.
+
+        So one entry in two suites is asked for once. Whoever takes it on has to ``release`` it.
+        """
+        loop = asyncio.get_running_loop()
+        other = self._asked.get(key)
+        if other is not None and other.get_loop() is loop:
+            return other
+        self._asked[key] = loop.create_future()
+        return None
+
+    def release(self, key: str) -> None:
+        """Let others look, or ask, for an entry."""
+        asked = self._asked.pop(key, None)
+        if asked is not None and not asked.done():
+            asked.set_result(None)
 
     def keep(self, attempts: Mapping[str, Attempt]) -> None:
         """Keep attempts by their keys; those without a translation are left out."""

@@ -203,14 +203,29 @@ class ModelContestant:
     async def attempt(self, entries: Sequence[Entry], config: RunConfig) -> list[Attempt]:
         """Return one attempt per entry, in their order; raises only if cancelled."""
         states = [_State(str(entry["id"]), str(entry["source"]), entry) for entry in entries]
+        found: dict[str, Attempt] = {}
+        left = states
+        while left:
+            found |= self._find(left, config)
+            left = [state for state in left if state.id not in found]
+            others = self._claim(left)
+            mine = [state for state in left if state.id not in others]
+            try:
+                await self._ask_all(mine, config)
+            finally:
+                self._release(mine)
+            # Only now, when nobody waits for us: they may fail, and then it is our turn.
+            if others:
+                await asyncio.wait(others.values())
+            left = [state for state in left if state.id in others]
+        return [found.get(state.id) or state.attempt() for state in states]
+
+    async def _ask_all(self, states: list[_State], config: RunConfig) -> None:
+        """Ask for entries in one batch, and again for what got no answer."""
         alone = self._prompt.template is not None or self._tools is not None
         groups = [[one] for one in states] if alone else [states]
         gate = asyncio.Semaphore(max(1, self._together))
-        if not states:
-            return []
-        found = self._find(states, config)
-        groups = [rest for group in groups if (rest := [s for s in group if s.id not in found])]
-        for asked in range(3):
+        for asked in range(3 if states else 0):
             left = await asyncio.gather(*(self._ask(group, config, gate) for group in groups))
             groups = [
                 smaller
@@ -219,7 +234,21 @@ class ModelContestant:
             ]
             if not groups:
                 break
-        return [found.get(state.id) or state.attempt() for state in states]
+
+    def _claim(self, states: Sequence[_State]) -> dict[str, asyncio.Future[None]]:
+        """Take on the entries that nobody asks for; return the others, with what to wait for."""
+        others: dict[str, asyncio.Future[None]] = {}
+        for state in states:
+            if self._kept is not None and state.key:
+                other = self._kept.claim(state.key)
+                if other is not None:
+                    others[state.id] = other
+        return others
+
+    def _release(self, states: Sequence[_State]) -> None:
+        for state in states:
+            if self._kept is not None and state.key:
+                self._kept.release(state.key)
 
     async def revise(self, entry: Entry, output: str, wish: str, config: RunConfig) -> Attempt:
         """Ask again for one entry: the model sees its translation, then the wish.

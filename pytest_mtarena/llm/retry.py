@@ -147,20 +147,29 @@ class Gate:
         self._places = places
         self._loop: asyncio.AbstractEventLoop | None = None
         self._free = asyncio.Semaphore(places)
-        self._out = 0
+        self._closed = False
+        self.out = 0
+        """Calls that are out now."""
         self.peak = 0
+
+    def close(self) -> None:
+        """Let nobody through any more; who comes waits until it is cancelled. For any thread."""
+        self._closed = True
 
     async def __aenter__(self) -> None:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._loop, self._free, self._out = loop, asyncio.Semaphore(self._places), 0
+            self._loop, self._free, self.out = loop, asyncio.Semaphore(self._places), 0
         await self._free.acquire()
-        self._out += 1
-        self.peak = max(self.peak, self._out)
+        if self._closed:
+            self._free.release()
+            await loop.create_future()
+        self.out += 1
+        self.peak = max(self.peak, self.out)
 
     async def __aexit__(self, *_: object) -> None:
         if asyncio.get_running_loop() is self._loop:
-            self._out -= 1
+            self.out -= 1
             self._free.release()
 
 

@@ -76,8 +76,8 @@ class Performer:
         self._own = {item.slot for item in session.items if isinstance(item, CaseItem)}
         self._lost: set[Slot] = set()
         """The slots whose item did not wait for the answer: their row says so."""
-        self._served: set[Slot] = set()
-        """The slots of suite items that have had their answer."""
+        self._served: dict[Slot, CaseItem] = {}
+        """Slot to the item of the suite that had its answer last."""
         self._batches = arena.batches(slots)
         self._number = {
             slot: number for number, batch in enumerate(self._batches) for slot in batch
@@ -115,7 +115,7 @@ class Performer:
             return
         need = Need(item.slot, item.run, item.case)
         try:
-            answer = self._attempt(need)
+            answer = self._attempt(need, item)
         except pytest.fail.Exception as error:
             # Raised into the waiting item from outside, by pytest-timeout: it needs a row too.
             failure = Failure(status="timeout", kind="timeout", message=_first_line(error))
@@ -136,7 +136,7 @@ class Performer:
             failure = None if output is not None else _FAILED_BEFORE
             attempt = Attempt(id=need.case.id, output=output, failure=failure)
             return self._grade_one(need.run, need.case, attempt)
-        graded = self._attempt(need, own=False).graded
+        graded = self._attempt(need).graded
         assert graded is not None  # kept whole for as long as a function needs it
         return graded
 
@@ -190,15 +190,16 @@ class Performer:
 
     # -- attempts ---------------------------------------------------------------------------
 
-    def _attempt(self, need: Need, *, own: bool = True) -> Answer:
-        """Return the answer to a need; ``own`` says that it is that of the suite's own item."""
+    def _attempt(self, need: Need, item: CaseItem | None = None) -> Answer:
+        """Return the answer to a need; ``item`` is the suite's own item, when it is that one's."""
         slot, run, case = need
         if not need.is_sent:
             failure = Failure(kind="not_sent", message=f"not sent: {case.problem}")
             return self._alone(need, *self._grade_one(run, case, _failed(case, failure)))
-        runs_again = own and slot in self._served  # pytest-rerunfailures
-        if own:
-            self._served.add(slot)
+        # pytest-rerunfailures runs the item itself again; with --keep-duplicates there are two.
+        runs_again = item is not None and self._served.get(slot) is item
+        if item is not None:
+            self._served[slot] = item
         if slot in self._answers and not runs_again:
             return self._take(slot)
         number = self._number[slot]

@@ -27,6 +27,10 @@ _GRACE = 5.0
 """Seconds over its time-out after which a call that blocks the whole loop is given up."""
 
 
+_SETTLING = 0.5
+"""Seconds in which a contestant without a call under way has read what came."""
+_LOOK = 0.02
+
 OVERLAP = 4
 """Attempts begun per call that may be out, of a contestant that limits its calls itself."""
 
@@ -103,13 +107,29 @@ class RunAhead:
     def drain(self, seconds: float) -> list[tuple[Hashable, list[Attempt]]]:
         """Wait at most so long for what is in flight; return all answers that nobody took.
 
-        Requests that were not started yet are dropped.
+        Requests that were not started yet are dropped, and no new call is made.
         """
+        gates = [
+            gate
+            for engine in self._engines.values()
+            for contestant in engine.contestants.values()
+            if (gate := getattr(contestant, "gate", None)) is not None
+        ]
+        for gate in gates:
+            gate.close()
         for request in self._pending.values():
             if request.started is None:
                 request.future.cancel()
-        running = [request.future for request in self._pending.values()]
-        wait_futures(running, timeout=seconds)
+        started = [one for one in self._pending.values() if one.started is not None]
+        deadline = time.monotonic() + seconds
+        quiet = time.monotonic()
+        while any(not one.future.done() for one in started) and time.monotonic() < deadline:
+            if any(gate.out for gate in gates):
+                quiet = time.monotonic()
+            waits = [one for one in started if _loop_of(one) and not one.future.done()]
+            if not waits and time.monotonic() - quiet > _SETTLING:
+                break  # the rest waits for calls that are not made any more
+            time.sleep(_LOOK)
         answers = [
             (key, request.future.result())
             for key, request in self._pending.items()

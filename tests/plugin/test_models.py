@@ -757,6 +757,22 @@ def test_a_method_cannot_be_asked_again(arena, corpus, pytester):
 # -- what is kept ---------------------------------------------------------------------------
 
 
+def test_an_entry_that_is_there_twice_is_paid_once(arena, corpus, server, pytester):
+    server.delay = 0.2
+    (pytester.path / "two").mkdir()
+    for name in ("two/a.json", "two/b.json"):
+        corpus(20, name)
+    common = ("--mt-model=tiny-model", "--mt-batch-size=5", *asked(server))
+    result = arena("two", *common)
+    assert result.code == 0, result.text
+    assert len(server.requests) == 4
+    assert [len(card["results"]) for card in result.cards] == [20, 20]
+    assert all(row["status"] == "ok" for card in result.cards for row in card["results"])
+    again = arena("two/a.json", "two/a.json", "--keep-duplicates", "--mt-no-cache", *common)
+    assert again.code == 0, again.text
+    assert len(server.requests) == 4 + 4
+
+
 def test_an_entry_more_pays_for_one_entry(arena, corpus, server):
     common = ("--mt-model=tiny-model", "--mt-batch-size=4", *asked(server))
     arena(str(corpus(8)), *common)

@@ -172,7 +172,7 @@ def test_collect_only_needs_no_call(arena, corpus, good):
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["--mt-batch-size=0"], "takes a whole number from 1, not '0'"),
+        (["--mt-batch-size=0"], "takes a whole number from 1 to 1,000,000,000, not '0'"),
         (["--mt-timeout=-1"], "takes a number of seconds above 0"),
         (["--mt-temperature=9"], "takes a temperature from 0 to 2"),
         (["--mt-shard=3/2"], "takes I/N with 1 <= I <= N"),

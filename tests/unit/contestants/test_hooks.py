@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+
 import pytest
 
 from pytest_mtarena.contestants.hooks import HookedContestant
 from pytest_mtarena.contestants.method import MethodContestant
 from pytest_mtarena.protocols import Contestant, Identity
+from pytest_mtarena.records import Attempt, RunConfig
 
 ME = Identity(name="me", slug="method/me@00000000", facts={"options": {}})
 
@@ -80,3 +84,44 @@ def test_a_hook_that_changes_its_input_hurts_nobody(ask, entries):
         return kept
 
     assert ask(hooked(("vandal", vandal), ("mark", mark)), entries)["a"].output == "a: one "
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_hook_that_never_ends_is_given_up(entries, is_async):
+    release = threading.Event()
+
+    def sleeps(entries, outputs, config):
+        release.wait(20)
+        return outputs
+
+    async def sleeps_too(entries, outputs, config):
+        await asyncio.sleep(20)
+
+    made = hooked(("slow", sleeps_too if is_async else sleeps))
+    first, second, third = asyncio.run(made.attempt(entries, RunConfig(timeout_seconds=0.2)))
+    release.set()
+    assert second.failure.kind == "reported"
+    assert (first.failure.status, third.failure.status) == ("timeout", "timeout")
+    assert first.failure.message.startswith("hook slow: not done within 0.2 s; --mt-timeout")
+
+
+class Slow:
+    """A model whose calls take long."""
+
+    identity = ME
+
+    async def attempt(self, entries, config):
+        return [Attempt(id=entry["id"], output="x") for entry in entries]
+
+    async def revise(self, entry, output, wish, config):
+        await asyncio.sleep(0.3)
+        return Attempt(id=entry["id"], output=output + "!")
+
+
+def test_a_hook_has_the_time_that_the_model_takes(entries):
+    async def asks(entries, outputs, config, ask):
+        return [await ask(entry["id"], "again") for entry in entries]
+
+    made = HookedContestant(Slow(), [("asks", asks)])
+    attempts = asyncio.run(made.attempt(entries, RunConfig(timeout_seconds=0.2)))
+    assert [one.output for one in attempts] == ["x!"] * len(entries)

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from pytest_mtarena.llm.retry import Gate
 from pytest_mtarena.protocols import Identity
 from pytest_mtarena.records import Attempt, RunConfig
 from pytest_mtarena.run import runahead
@@ -106,6 +107,36 @@ def test_a_method_that_blocks_the_loop_is_given_up_and_the_rest_goes_on(monkeypa
     assert ahead.take("next")[1].output == "S1"
     release.set()
     ahead.close()
+
+
+def test_after_an_interrupt_no_call_is_made_any_more_and_those_that_are_out_are_kept():
+    calls = []
+
+    class Gated(Fake):
+        def __init__(self):
+            super().__init__(None, "gated")
+            self.gate = Gate(2)
+
+        async def attempt(self, entries, config):
+            async with self.gate:
+                calls.append(entries[0]["id"])
+                await asyncio.sleep(0.4)
+            await asyncio.sleep(0.1)  # reading, keeping
+            return [Attempt(id=e["id"], output="yes") for e in entries]
+
+    ahead, contestant = RunAhead(2), Gated()
+    for key in range(12):
+        ahead.submit(request(key, contestant=contestant))
+    ahead.submit(request("method", contestant=Fake(shout)))
+    time.sleep(0.15)
+    began = time.monotonic()
+    answers = dict(ahead.drain(10))
+    assert time.monotonic() - began < 5
+    assert calls == ["0-0", "1-0"]
+    assert set(answers) == {0, 1, "method"}
+    assert answers[0][0].output == "yes"
+    ahead.close()
+    assert calls == ["0-0", "1-0"]
 
 
 def test_a_method_that_blocks_its_loop_costs_no_other_contestant_time(ahead):
