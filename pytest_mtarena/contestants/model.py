@@ -191,6 +191,7 @@ class ModelContestant:
                     completion_tokens=said,
                     usd=cost.usd,
                     most_usd=most,
+                    dearest_usd=most or 0.0,
                 )
             )
         return total

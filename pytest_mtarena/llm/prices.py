@@ -83,6 +83,8 @@ class Estimate(Record):
     """About, in US dollars; None: unknown."""
     most_usd: float | None = 0.0
     """At most; None: unknown."""
+    dearest_usd: float = 0.0
+    """The most that one of the calls can cost, as far as it is known."""
 
     def plus(self, more: Estimate) -> Estimate:
         """Return both together; what is unknown of one is unknown of both."""
@@ -95,6 +97,7 @@ class Estimate(Record):
             most_usd=None
             if self.most_usd is None or more.most_usd is None
             else self.most_usd + more.most_usd,
+            dearest_usd=max(self.dearest_usd, more.dearest_usd),
         )
 
 

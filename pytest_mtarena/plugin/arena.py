@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mtarena.errors import CardError, SuiteError, UsageError
+from pytest_mtarena.languages.table import find_language
 from pytest_mtarena.plugin.names import node_name
 from pytest_mtarena.plugin.options import DEFAULT_SUITES
 from pytest_mtarena.plugin.settings import Settings
@@ -73,8 +74,8 @@ class Run:
         """What the contestant is told."""
         source, target = self.languages
         return RunConfig(
-            source_lang=source.name or source.code,
-            target_lang=target.name or target.code,
+            source_lang=_name(source),
+            target_lang=_name(target),
             source_code=source.code,
             target_code=target.code,
             batch_size=self.settings.batch_size,
@@ -119,6 +120,11 @@ class Run:
         several = len({case.group for case in self.suite.cases}) > 1
         suite = f"{self.suite.id} {self.group}" if several else self.suite.id
         return f"{self.contestant.identity.label} × {suite}"
+
+
+def _name(language: Language) -> str:
+    """Return the name of a language as the suite has it, else as the CLDR has it, else its code."""
+    return language.name or find_language(language.code).name or language.code
 
 
 class Arena:

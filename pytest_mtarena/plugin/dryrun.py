@@ -108,6 +108,12 @@ def _of_a_model(run: Run, batches: Sequence[tuple[Slot, ...]], *, verbose: bool)
         return
     most = "" if found.most_usd is None else f", at most ${found.most_usd:.4f}"
     yield f"            about ${found.usd:.4f}{most}, if every call is answered at once"
+    limit = run.settings.model.max_cost
+    if limit is not None and found.dearest_usd > limit:
+        yield (
+            f"            a call may cost ${found.dearest_usd:.4f}, more than --mt-max-cost="
+            f"{limit:g}: it would not be sent; a lower --mt-max-tokens lets it through"
+        )
 
 
 def _round(count: int) -> str:

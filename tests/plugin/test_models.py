@@ -306,6 +306,7 @@ def test_a_dry_run_shows_prompt_and_cost_and_calls_nobody(arena, corpus, server,
     assert "Translate from English into Portuguese" in result.text
     assert "about $0.0072, at most $0.0300, if every call is answered at once" in result.text
     assert "about 380 tokens in, 72 out" in result.text
+    assert "would not be sent" not in result.text
     assert "tiny-model has no date" in result.text
     assert server.requests == []
     arena(
@@ -317,6 +318,11 @@ def test_a_dry_run_shows_prompt_and_cost_and_calls_nobody(arena, corpus, server,
         "--mt-prices=prices.json", "--mt-max-tokens=100", *asked(server),
     )  # fmt: skip
     assert "4 entries are in the cache: 2 calls left" in kept.text
+    dear = arena(
+        str(corpus(9)), "--mt-model=tiny-model", "--mt-batch-size=4", "--mt-dry-run",
+        "--mt-prices=prices.json", "--mt-max-tokens=100", "--mt-max-cost=0.005", *asked(server),
+    )  # fmt: skip
+    assert "a call may cost $0.0100, more than --mt-max-cost=0.005: it would not be" in dear.text
 
 
 def test_a_contributed_prompt(arena, corpus, server, pytester):

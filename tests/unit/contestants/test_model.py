@@ -533,7 +533,12 @@ def test_what_is_estimated_is_what_is_sent():
     asked = sum(tokens_about(part.content) for one in worst.requests for part in one.messages)
     assert found.usd == pytest.approx((asked + 10 * said) / 1e6)
     assert found == Estimate(
-        calls=2, prompt_tokens=asked, completion_tokens=said, usd=found.usd, most_usd=1.0
+        calls=2,
+        prompt_tokens=asked,
+        completion_tokens=said,
+        usd=found.usd,
+        most_usd=1.0,
+        dearest_usd=0.5,
     )
 
 
