@@ -7,6 +7,7 @@ Only what the source cannot explain is taken off, and nothing is taken out of th
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Literal
 
@@ -114,6 +115,16 @@ def without_thought(reply: str, sources: Sequence[str]) -> str:
 def has_lines(text: str) -> bool:
     """Say whether a text has several lines, blank ones at its ends not counted."""
     return len(text.strip().splitlines()) > 1
+
+
+def is_nothing(text: str, source: str) -> bool:
+    """Say whether an answer is empty: no text, or marks alone (``""``, ``-``) where the source
+    is more than marks."""
+    return not text.strip() or (_has_marks_only(text) and not _has_marks_only(source))
+
+
+def _has_marks_only(text: str) -> bool:
+    return all(unicodedata.category(char)[0] in "PZC" for char in text)
 
 
 def clean(reply: str, source: str) -> str:

@@ -261,7 +261,7 @@ REPLIES = {
     "the last is missing": ("1. Um\n2. Três", [1, 1, 1]),
     "another order": ("2. Dois\n1. Um\n3. Três", []),
     "no text after a number": ("1. Um\n2.\n3. Três", [1]),
-    "no text after two numbers": ("1. Um\n2.\n3. ", [2]),
+    "no text after two numbers": ("1. Um\n2.\n3. ", [1, 1, 1]),
     "a number twice": ("1. Um\n2. Três\n2. Dois\n3. Três", [1]),
     "a stray line within": ("1. Um\n1984: nada\n2. Dois\n3. Três", []),
     "a stray line first": ("1984: nada\n1. Um\n2. Dois\n3. Três", []),
