@@ -500,7 +500,7 @@ def _take_single(state: _State, reply: ChatReply, message: UserMessage) -> None:
         found = keyed.read(said, message.keys, cut=reply.finish == "length")
         said = "" if found.whole else found.texts.get(message.keys[0], "")
         why = ", ".join(dict.fromkeys(one.kind for one in found.problems)) or why
-    text = clean(said, state.source)
+    text = clean(said, state.source, message.target)
     if reply.finish == "content_filter":
         told = "the provider held the reply back (content_filter)"
         state.failure = Failure(kind="blocked", message=told)
@@ -536,7 +536,7 @@ def _take_batch(group: list[_State], reply: ChatReply, message: UserMessage) -> 
     left = []
     for place, state in enumerate(group):
         raw = texts.get(place)
-        text = "" if raw is None or whole else clean(raw, state.source)
+        text = "" if raw is None or whole else clean(raw, state.source, message.target)
         if text and is_unicode(text):
             state.raw, state.output = storable(raw or ""), text
         else:
