@@ -55,6 +55,8 @@ ANSWER_TOKENS = 4
 
 _UNBILLED = frozenset({"auth", "request", "not_found", "rate_limit", "stopped"})
 """Errors of calls that no provider charges for; what another failed call cost is unknown."""
+_NOT_DONE = ("length", "content_filter", "interrupted")
+"""Ends of replies that may ask for tools with half of the arguments."""
 _COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
 _COST_UNIT = 10**12
 """Costs are divided in whole units of 1e-12 US dollars."""
@@ -308,6 +310,8 @@ class ModelContestant:
         """Ask for a group and return those of it that have to be asked again."""
         entries = [state.entry for state in group]
         request: ChatRequest | None = None
+        for state in group:
+            state.failure = None
         try:
             request, message = self._request([one.source for one in group], entries, config)
             async with gate:
@@ -322,17 +326,20 @@ class ModelContestant:
             if len(group) == 1 or not _is_too_long(error):
                 return []
             for state in group:
-                state.failure = None
                 state.asked_again.append("too long")
             return group
         _bill(group, reply, self._cost_of(reply))
         left: list[_State] = []
         if len(group) == 1:
             _take_single(group[0], reply, message)
+            if reply.finish == "interrupted":
+                group[0].asked_again.append("interrupted")
+                left = group
         else:
             left = _take_batch(group, reply, message)
         # An answer alone that was cut is none to keep; one whose end is unknown may have been.
-        if reply.finish != "unknown" and not (reply.finish == "length" and len(group) == 1):
+        may_be_cut = reply.finish in ("unknown", "interrupted")
+        if not may_be_cut and not (reply.finish == "length" and len(group) == 1):
             await self._keep(group)
         return left
 
@@ -355,7 +362,7 @@ class ModelContestant:
         for number in range(1, self._max_rounds + 2):
             reply = await self._further.ask(request)
             _bill([state], reply, self._cost_of(reply))
-            if not reply.tool_calls or reply.finish in ("length", "content_filter"):
+            if not reply.tool_calls or reply.finish in _NOT_DONE:
                 _take_single(state, reply, message)
                 return
             if number > self._max_rounds:
@@ -504,6 +511,9 @@ def _take_single(state: _State, reply: ChatReply, message: UserMessage) -> None:
     if reply.finish == "content_filter":
         told = "the provider held the reply back (content_filter)"
         state.failure = Failure(kind="blocked", message=told)
+    elif reply.finish == "interrupted":
+        told = f"the provider broke the reply off{_in_its_words(reply)}"
+        state.failure = Failure(kind="interrupted", message=told)
     elif reply.finish == "length" and not text:
         state.failure = Failure(kind="truncated", message=f"{_spent(reply)}; raise --mt-max-tokens")
     elif not text:
@@ -516,6 +526,17 @@ def _take_single(state: _State, reply: ChatReply, message: UserMessage) -> None:
         state.output = text
         if reply.finish == "length":  # scored as it is: the limit is a part of the setup
             state.facts["truncated"] = True
+        _flag_unknown_end(state, reply)
+
+
+def _flag_unknown_end(state: _State, reply: ChatReply) -> None:
+    """Note of a text that it may be cut: nobody says how the reply that it stood in ended."""
+    if reply.finish == "unknown":
+        state.facts["unknown_end"] = one_line(reply.finish_word) or "not told"
+
+
+def _in_its_words(reply: ChatReply) -> str:
+    return f" ({one_line(reply.finish_word)})" if reply.finish_word else ""
 
 
 def _spent(reply: ChatReply) -> str:
@@ -530,7 +551,7 @@ def _take_batch(group: list[_State], reply: ChatReply, message: UserMessage) -> 
         for state in group:
             state.asked_again.append("blocked")
         return list(group)
-    is_cut = reply.finish == "length"
+    is_cut = reply.finish in ("length", "interrupted")
     said = without_thought(reply.text, [state.source for state in group])
     texts, problems, whole = _read(group, said, message, is_cut=is_cut)
     left = []
@@ -539,8 +560,11 @@ def _take_batch(group: list[_State], reply: ChatReply, message: UserMessage) -> 
         text = "" if raw is None or whole else clean(raw, state.source, message.target)
         if text and is_unicode(text):
             state.raw, state.output = storable(raw or ""), text
+            _flag_unknown_end(state, reply)
         else:
-            state.asked_again.append(_why(place, problems, whole=whole, is_cut=is_cut))
+            cut_by = "truncated" if reply.finish == "length" else reply.finish
+            why = _why(place, problems, whole=whole, cut_by=cut_by if is_cut else "")
+            state.asked_again.append(why)
             left.append(state)
     _flag_duplicates(group)
     return left
@@ -569,13 +593,13 @@ def _read(
 
 
 def _why(
-    place: int, problems: Sequence[tuple[int | None, Problem]], *, whole: bool, is_cut: bool
+    place: int, problems: Sequence[tuple[int | None, Problem]], *, whole: bool, cut_by: str
 ) -> str:
     own = [one.kind for at, one in problems if at == place]
     if whole:
         kinds = list(dict.fromkeys(one.kind for _, one in problems))[:_SHOWN]
         return f"the whole reply was set aside: {', '.join(kinds)}"
-    return "truncated" if is_cut else (own[0] if own else "empty")
+    return cut_by or (own[0] if own else "empty")
 
 
 def _flag_duplicates(group: Sequence[_State]) -> None:

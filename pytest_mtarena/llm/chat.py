@@ -12,9 +12,10 @@ from typing import Literal, Protocol, runtime_checkable
 from pytest_mtarena.records import Json, Record
 
 Role = Literal["system", "user", "assistant", "tool"]
-Finish = Literal["stop", "length", "content_filter", "tool_calls", "unknown"]
+Finish = Literal["stop", "length", "content_filter", "tool_calls", "interrupted", "unknown"]
 """Why a reply ended. ``length``: it was cut at ``max_tokens``; ``content_filter``: the provider
-held it back."""
+held it back; ``interrupted``: the provider broke it off for another reason; ``unknown``: the
+provider does not say, or has a word for it that nobody knows, so that it may be cut."""
 
 ErrorKind = Literal[
     "auth",
@@ -88,6 +89,8 @@ class ChatReply(Record):
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     finish: Finish = "unknown"
+    finish_word: str = ""
+    """The provider's own word for ``finish``, cut; empty when it has none."""
     usage: Usage | None = None
     """None: the provider reported none."""
     model: str = ""

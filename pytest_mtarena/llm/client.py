@@ -282,6 +282,7 @@ class ProviderChat:
             text=reading.text(),
             tool_calls=reading.calls.all(),
             finish=reading.finished(),
+            finish_word=reading.finish_word,
             usage=reading.usage(),
             model=reading.model,
             seconds=seconds,

@@ -367,6 +367,43 @@ def test_an_entry_alone_that_is_cut_is_truncated():
     assert len(chat.requests) == 2
 
 
+def broken_off(text):
+    return ChatReply(
+        text=text, finish="interrupted", finish_word="OTHER", usage=USAGE, model="served-1"
+    )
+
+
+def test_after_an_interruption_only_the_unanswered_are_asked_again():
+    chat = Echo({0: broken_off("1. ONE\n2. TWO\n3. TH")})
+    attempts = attempt(chat, list(WORDS))
+    assert outputs(attempts) == ["ONE", "TWO", "THREE", "FOUR"]
+    assert sizes(chat) == [4, 2]
+    assert attempts[3].metadata["asked_again"] == ["interrupted"]
+
+
+def test_an_entry_alone_that_is_interrupted_is_asked_again_and_then_an_error():
+    chat = Echo({0: broken_off("Half of")})
+    (one,) = attempt(chat, ["One and two"])
+    assert (one.output, one.metadata["calls"]) == ("ONE AND TWO", 2)
+    assert one.metadata["finish_reasons"] == ["interrupted", "stop"]
+    chat = Echo({"*": broken_off("Half of")})
+    (one,) = attempt(chat, ["One and two"])
+    assert (one.output, one.raw_output, len(chat.requests)) == (None, "Half of", 3)
+    assert one.failure.kind == "interrupted"
+    assert "(OTHER)" in one.failure.message
+
+
+def test_a_text_whose_end_is_unknown_is_flagged():
+    weird = ChatReply(text="1. A\n2. B", finish="unknown", finish_word="weird\n", usage=USAGE)
+    silent = ChatReply(text="C", finish="unknown", usage=USAGE)
+    batch = attempt(Echo({0: weird}), ["One", "Two"])
+    assert [one.metadata["unknown_end"] for one in batch] == ["weird", "weird"]
+    (one,) = attempt(Echo({0: silent}), ["One"])
+    assert (one.output, one.metadata["unknown_end"]) == ("C", "not told")
+    (one,) = attempt(Echo(), ["One"])
+    assert "unknown_end" not in one.metadata
+
+
 def test_a_blocked_batch_costs_only_the_entry_that_is_blocked():
     blocked = ChatReply(text="", finish="content_filter", usage=USAGE)
 
