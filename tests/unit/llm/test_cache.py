@@ -356,6 +356,18 @@ def test_pruning_touches_nothing_of_others(tmp_path):
     assert files(tmp_path) == sorted([mine, beside, elsewhere, young])
 
 
+def test_what_cannot_be_removed_is_counted_and_stops_nothing(tmp_path):
+    chat = cached(Counter(), tmp_path)
+    for text in "abc":
+        ask(chat, request(text))
+    stuck = tmp_path / "aa" / f"{'a' * 64}.json"
+    (stuck / "inside").mkdir(parents=True)  # in place of a file that the system does not let go
+    done = chat.prune(max_bytes=0)
+    assert (done.removed, done.not_removed, done.entries) == (3, 1, 1)
+    assert done.why
+    assert str(tmp_path) not in done.why
+
+
 def test_a_directory_that_is_missing_is_an_empty_cache(tmp_path):
     assert cache_stats(tmp_path / "none").entries == 0
     assert prune_cache(tmp_path / "none", max_bytes=0).removed == 0
