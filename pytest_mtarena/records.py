@@ -177,6 +177,10 @@ class Failure(Record):
     """The contestant's own frames, when there are any."""
 
 
+CACHE_ERROR = "cache_error"
+"""The key of an attempt's metadata that says why an answer could not be written to the cache."""
+
+
 class Attempt(Record):
     """What a contestant made of one case."""
 

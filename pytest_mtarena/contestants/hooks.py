@@ -79,6 +79,7 @@ class HookedContestant:
                     traceback=None if fault is None else fault.traceback,
                 )
                 update = {"failure": failure}
+                asking.forget()
                 break
             outputs = [str.__str__(text) for text in edited]
         for place, output in zip(sound, outputs, strict=True):
@@ -105,6 +106,7 @@ class _Asking:
         self._entries = entries
         self._config = config
         self._made: dict[str, list[Attempt]] = {}
+        self._asked: list[tuple[Entry, str, str]] = []
         self.outputs: dict[str, str] = {}
         """Id to the text that a hook was given."""
 
@@ -137,12 +139,19 @@ class _Asking:
         if key not in self.outputs:
             raise RuntimeError(f"there is no entry {key!r} in this batch")
         entry, output = self._entries[key], self.outputs[key]
-        made: Attempt = await self._model.revise(entry, output, str(wish), self._config)
+        wish = str(wish)
+        self._asked.append((entry, output, wish))
+        made: Attempt = await self._model.revise(entry, output, wish, self._config)
         self._made.setdefault(key, []).append(made)
         if made.failure is not None or made.output is None:
             why = "no answer" if made.failure is None else made.failure.message
             raise RuntimeError(f"the model was asked again: {why}")
         return made.output
+
+    def forget(self) -> None:
+        """Have the answers forgotten: a hook that fails by them would fail for ever."""
+        for entry, output, wish in self._asked:
+            self._model.forget_revision(entry, output, wish, self._config)
 
     def added_to(self, attempt: Attempt) -> Attempt:
         """Return an attempt with the tokens, time and cost of what was asked about it."""

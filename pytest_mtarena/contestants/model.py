@@ -18,6 +18,7 @@ from pytest_mtarena.contestants.calling import describe, one_line
 from pytest_mtarena.contestants.kept import Kept
 from pytest_mtarena.contestants.tools import Toolbox
 from pytest_mtarena.llm import keyed, numbered
+from pytest_mtarena.llm.cache import CachingChat
 from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, ChatRequest, Message, Usage
 from pytest_mtarena.llm.cleaning import Problem, clean, is_unicode, without_thought
 from pytest_mtarena.llm.prices import Cost, Estimate, tokens_about
@@ -32,7 +33,7 @@ from pytest_mtarena.llm.prompts import (
     single_message,
 )
 from pytest_mtarena.protocols import CallGate, Entry, Identity
-from pytest_mtarena.records import Attempt, Failure, Json, RunConfig
+from pytest_mtarena.records import CACHE_ERROR, Attempt, Failure, Json, RunConfig
 from pytest_mtarena.text import cut
 
 READING_VERSION = "3"
@@ -229,23 +230,40 @@ class ModelContestant:
         state = _State(str(entry["id"]), str(entry["source"]), entry)
         request: ChatRequest | None = None
         try:
-            request, message = self._request([state.source], [entry], config)
-            form = output
-            if message.keys:
-                form = json.dumps({message.keys[0]: output}, ensure_ascii=False)
-            said = (
-                Message(role="assistant", content=form),
-                Message(role="user", content=wish),
-            )
-            reply = await self._further.ask(
-                request.model_copy(update={"messages": (*request.messages, *said), "tools": ()})
-            )
+            request, message = self._revision(entry, output, wish, config)
+            reply = await self._further.ask(request)
         except Exception as error:
             state.fail(error, 1, free=self._is_free(request))
             return state.attempt()
         _bill([state], reply, self._cost_of(reply))
         _take_single(state, reply, message)
+        if state.failure is not None:
+            self._forget([request])
         return state.attempt()
+
+    def forget_revision(self, entry: Entry, output: str, wish: str, config: RunConfig) -> None:
+        """Have the reply to a revision forgotten, since what was made of it is an error."""
+        self._forget([self._revision(entry, output, wish, config)[0]])
+
+    def _revision(
+        self, entry: Entry, output: str, wish: str, config: RunConfig
+    ) -> tuple[ChatRequest, UserMessage]:
+        request, message = self._request([str(entry["source"])], [entry], config)
+        form = output
+        if message.keys:
+            form = json.dumps({message.keys[0]: output}, ensure_ascii=False)
+        said = (
+            Message(role="assistant", content=form),
+            Message(role="user", content=wish),
+        )
+        update = {"messages": (*request.messages, *said), "tools": ()}
+        return request.model_copy(update=update), message
+
+    def _forget(self, requests: Iterable[ChatRequest]) -> None:
+        """Have replies forgotten that ended in an error: kept, they would make it last for ever."""
+        if isinstance(self._further, CachingChat):
+            for request in requests:
+                self._further.forget(request)
 
     async def aclose(self) -> None:
         """Close the chats."""
@@ -274,7 +292,10 @@ class ModelContestant:
         if self._kept is not None:
             done = {one.key: one.attempt() for one in states if one.key and one.output is not None}
             if done:
-                await asyncio.to_thread(self._kept.keep, done)
+                failed = await asyncio.to_thread(self._kept.keep, done)
+                for one in states:
+                    if one.key in failed:
+                        one.facts[CACHE_ERROR] = failed[one.key]
 
     def _request(
         self, sources: Sequence[str], entries: Sequence[Entry], config: RunConfig
@@ -357,9 +378,34 @@ class ModelContestant:
         config: RunConfig,
         tools: Toolbox,
     ) -> None:
-        """Ask for an entry; answer what the model asks of tools until it answers itself."""
+        """Ask for an entry; answer what the model asks of tools until it answers itself.
+
+        Its replies are forgotten when the entry fails by what they say. A call that failed by
+        itself says nothing of those before it, and they are not paid again.
+        """
+        asked: list[ChatRequest] = []
+        try:
+            await self._rounds(state, request, message, config, tools, asked)
+        except ChatError as error:
+            if error.kind == "request":
+                self._forget(asked)
+            raise
+        if state.failure is not None:
+            self._forget(asked)
+
+    async def _rounds(
+        self,
+        state: _State,
+        request: ChatRequest,
+        message: UserMessage,
+        config: RunConfig,
+        tools: Toolbox,
+        asked: list[ChatRequest],
+    ) -> None:
+        """Do the rounds of an entry, and add what is asked to ``asked``."""
         seconds = min(TOOL_SECONDS, config.timeout_seconds / 2)
         for number in range(1, self._max_rounds + 2):
+            asked.append(request)
             reply = await self._further.ask(request)
             _bill([state], reply, self._cost_of(reply))
             if not reply.tool_calls or reply.finish in _NOT_DONE:
@@ -368,18 +414,18 @@ class ModelContestant:
             if number > self._max_rounds:
                 break
             said = [Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls)]
-            for asked in reply.tool_calls:
-                answer = await tools.answer(asked, config, seconds)
+            for call in reply.tool_calls:
+                answer = await tools.answer(call, config, seconds)
                 state.tool_calls.append(
                     {
                         "round": number,
-                        "name": cut(storable(asked.name), _SHOWN_CALL),
-                        "arguments": cut(storable(asked.arguments), _SHOWN_CALL),
+                        "name": cut(storable(call.name), _SHOWN_CALL),
+                        "arguments": cut(storable(call.arguments), _SHOWN_CALL),
                         "result": cut(answer.text, _SHOWN_CALL),
                         "error": answer.fault,
                     }
                 )
-                said.append(Message(role="tool", content=answer.text, tool_call_id=asked.id))
+                said.append(Message(role="tool", content=answer.text, tool_call_id=call.id))
             request = request.model_copy(update={"messages": (*request.messages, *said)})
         state.raw = storable(reply.text)
         why = f"the model still asks for tools after {self._max_rounds} rounds of them"
@@ -627,6 +673,8 @@ def _bill(group: Sequence[_State], reply: ChatReply, cost: Cost) -> None:
     for place, state in enumerate(group):
         state.batch_sizes.append(len(group))
         state.finishes.append(reply.finish)
+        if reply.not_kept:
+            state.facts[CACHE_ERROR] = reply.not_kept
         source = "reported" if cost.reported_usd is not None else cost.source
         if source and source not in state.cost_sources:
             state.cost_sources.append(source)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from pytest_mtarena.contestants.model import ModelContestant
 from pytest_mtarena.protocols import CallGate, Entry, Identity
-from pytest_mtarena.records import Attempt, Json, RunConfig
+from pytest_mtarena.records import CACHE_ERROR, Attempt, Json, RunConfig
 from pytest_mtarena.text import cut
 
 Review = Callable[[str, RunConfig], Sequence[str]]
@@ -108,7 +108,7 @@ def add(attempt: Attempt, more: Attempt) -> Attempt:
     metadata.pop("computed_cost_usd", None)
     if all(isinstance(cost, float) for cost in computed):
         metadata["computed_cost_usd"] = _sum(*computed)
-    for name in ("cost_unknown", "cache_error"):
+    for name in ("cost_unknown", CACHE_ERROR):
         if name in more.metadata:
             metadata[name] = more.metadata[name]
     sources = [str(one.metadata.get("cost_source") or "") for one in (attempt, more)]

@@ -100,17 +100,15 @@ class Store:
             os.utime(path)
         return data
 
-    def keep(self, key: str, data: Json) -> None:
-        """Write a record; see ``keep_all``."""
-        self.keep_all({key: data})
-
-    def keep_all(self, records: Mapping[str, Json]) -> None:
+    def keep_all(self, records: Mapping[str, Json]) -> dict[str, str]:
         """Write records; one that is no JSON, or has a secret of the environment, is not kept.
 
-        A failure costs the record and nothing else. Takes about 0.2 ms a record, most of it
+        A failure costs the record and nothing else: returns the keys of those that could not be
+        written, with the system's words for it. Takes about 0.2 ms a record, most of it
         without the interpreter's lock: worth a thread when there are many.
         """
         secret = _secrets()
+        failed: dict[str, str] = {}
         for key, data in records.items():
             body = _encoded(key, data, secret)
             if body is None:
@@ -118,10 +116,12 @@ class Store:
                 continue
             try:
                 _write(self.path(key), body)
-            except OSError:
+            except OSError as error:
                 self.counts["write_errors"] += 1
+                failed[key] = _reason(error)
             else:
                 self.counts["stored"] += 1
+        return failed
 
 
 class CachingChat:
@@ -233,7 +233,9 @@ class CachingChat:
         try:
             reply = await self._inner.ask(request)
             landed = reply
-            self._keep(key, reply)
+            why = self._keep(key, reply)
+            if why:
+                landed = reply = reply.model_copy(update={"not_kept": why})
         except ChatError as error:
             landed = error
             raise
@@ -257,13 +259,13 @@ class CachingChat:
             return None
         return reply.model_copy(update={"from_cache": True})
 
-    def _keep(self, key: str, reply: ChatReply) -> None:
-        """Write a reply, if it is one to keep."""
+    def _keep(self, key: str, reply: ChatReply) -> str:
+        """Write a reply, if it is one to keep; return why that could not be done."""
         if not _worth_keeping(reply):
             self._store.counts["not_kept"] += 1
-            return
+            return ""
         data = reply.model_copy(update={"from_cache": False}).model_dump(mode="json")
-        self._store.keep(key, data)
+        return self._store.keep_all({key: data}).get(key, "")
 
 
 def cache_stats(directory: Path) -> CacheStats:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Protocol, runtime_checkable
 
+from pydantic import Field
+
 from pytest_mtarena.records import Json, Record
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -102,6 +104,8 @@ class ChatReply(Record):
     tries: int = 1
     """Requests it took, the answered one included."""
     from_cache: bool = False
+    not_kept: str = Field(default="", exclude=True)
+    """Why a cache could not write it, in the system's words; empty when it could, or had not to."""
 
 
 class ChatError(Exception):

@@ -293,8 +293,13 @@ def test_a_reply_that_cannot_be_written_is_used_all_the_same(tmp_path):
     chat = cached(inner, tmp_path)
     shard = tmp_path / chat.key(request())[:2]
     shard.write_text("in the way", encoding="utf-8")
-    assert ask(chat, request())[0].text == "reply 1"
+    (reply,) = ask(chat, request())
+    assert reply.text == "reply 1"
     assert chat.counts()["write_errors"] == 1
+    assert reply.not_kept
+    assert str(tmp_path) not in reply.not_kept
+    assert "not_kept" not in reply.model_dump()
+    assert not ask(chat, request("another"))[0].not_kept
 
 
 def test_a_directory_that_cannot_be_one(tmp_path):
