@@ -30,9 +30,9 @@ ErrorKind = Literal[
     "bad_reply",
     "stopped",
 ]
-"""What went wrong: ``auth`` 401/402/403, ``request`` other 4xx, ``server`` 5xx or an error inside a
-200, ``connection`` reset or refused, ``bad_reply`` no JSON or no choice, ``stopped`` not sent
-because the run is being stopped (budget, circuit breaker)."""
+"""What went wrong: ``auth`` 401/402/403/407, ``request`` other 4xx, ``server`` 5xx or an error
+inside a 200, ``connection`` reset or refused, ``bad_reply`` no JSON or no choice, ``stopped`` not
+sent because the run is being stopped (budget, circuit breaker)."""
 
 
 class ToolCall(Record):

@@ -295,6 +295,7 @@ def kind_of(status: int) -> ErrorKind:
         401: "auth",
         402: "auth",
         403: "auth",
+        407: "auth",
         404: "not_found",
         408: "timeout",
         429: "rate_limit",
