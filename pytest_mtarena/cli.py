@@ -10,6 +10,7 @@ import argparse
 import importlib
 import importlib.util
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -102,8 +103,8 @@ def make_parser() -> argparse.ArgumentParser:
     cache.add_argument("--cache-dir", metavar="DIR", type=Path, default=Path(DEFAULT_CACHE_DIR))
     cache.add_argument("--stats", action="store_true", help="say what is there (the default)")
     cache.add_argument("--prune", action="store_true", help="remove what the limits leave no room")
-    cache.add_argument("--max-age-days", metavar="N", type=float)
-    cache.add_argument("--max-bytes", metavar="N", type=int)
+    cache.add_argument("--max-age-days", metavar="N", type=_days)
+    cache.add_argument("--max-bytes", metavar="N", type=_bytes)
     cache.add_argument("--json", action="store_true", help="the same for machines, on stdout")
     cache.set_defaults(function=look_after_cache)
     for name, what in _NOT_YET.items():
@@ -548,6 +549,22 @@ def _natural(text: str) -> int:
     return int(text)
 
 
+def _days(text: str) -> float:
+    try:
+        days = float(text)
+    except ValueError:
+        days = math.nan
+    if not 0 <= days < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of days, 0 or more")
+    return days
+
+
+def _bytes(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes, 0 or more")
+    return int(text)
+
+
 def _sides(paths: Sequence[Path]) -> list[Side]:
     from pytest_mtarena.card.store import read_card
     from pytest_mtarena.results.pairing import make_sides
@@ -941,7 +958,10 @@ def _wrapped(pieces: list[str], indent: int, width: int, gap: int = 2) -> list[s
 
 
 def look_after_cache(chosen: argparse.Namespace) -> int:
-    """Say what the cache of models' answers holds; prune it when that is asked for."""
+    """Say what the cache of models' answers holds; prune it when that is asked for.
+
+    Exit 1 when something that had to go could not be removed.
+    """
     from pytest_mtarena.llm.cache import cache_stats, prune_cache
 
     directory: Path = chosen.cache_dir
@@ -953,13 +973,17 @@ def look_after_cache(chosen: argparse.Namespace) -> int:
         done = prune_cache(directory, max_age_days=chosen.max_age_days, max_bytes=chosen.max_bytes)
         told = done.model_dump()
         line = f"removed {done.removed} answers ({done.removed_bytes} bytes), {done.entries} left"
+        if done.not_removed:
+            what = "answer" if done.not_removed == 1 else "answers"
+            why = f"{done.not_removed} {what} could not be removed ({done.why})"
+            print(f"mt-eval: {why}", file=sys.stderr)
     else:
         found = cache_stats(directory)
         told = found.model_dump()
         rested = "" if found.oldest_days is None else f", unused for {found.oldest_days:.1f} days"
         line = f"{found.entries} answers, {found.bytes} bytes{rested}"
     print(json.dumps(told) if chosen.json else line)
-    return FINE
+    return DIFFERENT if told.get("not_removed") else FINE
 
 
 def print_options(chosen: argparse.Namespace) -> int:

@@ -170,11 +170,15 @@ class Failure(Record):
     kind: str
     """A stable word for machines: ``exception``, ``timeout``, ``contract``, ``missing_result``,
     ``duplicate_result``, ``reported``, ``hook``, ``crashed``, ``not_sent``; of a language model
-    ``parse_error``, ``truncated``, ``blocked``, ``api_error``, ``tool_rounds``."""
+    ``parse_error``, ``truncated``, ``interrupted``, ``blocked``, ``api_error``, ``tool_rounds``."""
     message: str
     """One line for people."""
     traceback: str | None = None
     """The contestant's own frames, when there are any."""
+
+
+CACHE_ERROR = "cache_error"
+"""The key of an attempt's metadata that says why an answer could not be written to the cache."""
 
 
 class Attempt(Record):

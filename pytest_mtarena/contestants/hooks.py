@@ -91,6 +91,7 @@ class HookedContestant:
                     traceback=None if fault is None else fault.traceback,
                 )
                 update = {"failure": failure}
+                asking.forget()
                 break
             outputs = [str.__str__(text) for text in edited]
         for place, output in zip(sound, outputs, strict=True):
@@ -117,6 +118,7 @@ class _Asking:
         self._entries = entries
         self._config = config
         self._made: dict[str, list[Attempt]] = {}
+        self._asked: list[tuple[Entry, str, str]] = []
         self.outputs: dict[str, str] = {}
         """Id to the text that a hook was given."""
         self._waiting = 0
@@ -171,9 +173,11 @@ class _Asking:
         if key not in self.outputs:
             raise RuntimeError(f"there is no entry {key!r} in this batch")
         entry, output = self._entries[key], self.outputs[key]
+        wish = str(wish)
+        self._asked.append((entry, output, wish))
         self._waiting += 1
         try:
-            made: Attempt = await self._model.revise(entry, output, str(wish), self._config)
+            made: Attempt = await self._model.revise(entry, output, wish, self._config)
         finally:
             self._waiting -= 1
             self._heard = asyncio.get_running_loop().time()
@@ -182,6 +186,11 @@ class _Asking:
             why = "no answer" if made.failure is None else made.failure.message
             raise RuntimeError(f"the model was asked again: {why}")
         return made.output
+
+    def forget(self) -> None:
+        """Have the answers forgotten: a hook that fails by them would fail for ever."""
+        for entry, output, wish in self._asked:
+            self._model.forget_revision(entry, output, wish, self._config)
 
     def added_to(self, attempt: Attempt) -> Attempt:
         """Return an attempt with the tokens, time and cost of what was asked about it."""

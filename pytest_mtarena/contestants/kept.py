@@ -78,9 +78,12 @@ class Kept:
         if asked is not None and not asked.done():
             asked.set_result(None)
 
-    def keep(self, attempts: Mapping[str, Attempt]) -> None:
-        """Keep attempts by their keys; those without a translation are left out."""
-        self._store.keep_all(
+    def keep(self, attempts: Mapping[str, Attempt]) -> dict[str, str]:
+        """Keep attempts by their keys; those without a translation are left out.
+
+        Returns the keys of those that could not be written, each with why.
+        """
+        return self._store.keep_all(
             {
                 key: attempt.model_dump(mode="json")
                 for key, attempt in attempts.items()

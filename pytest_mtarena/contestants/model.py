@@ -18,6 +18,7 @@ from pytest_mtarena.contestants.calling import describe, one_line
 from pytest_mtarena.contestants.kept import Kept
 from pytest_mtarena.contestants.tools import Toolbox
 from pytest_mtarena.llm import keyed, numbered
+from pytest_mtarena.llm.cache import CachingChat
 from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, ChatRequest, Message, Usage
 from pytest_mtarena.llm.cleaning import Problem, clean, is_unicode, without_thought
 from pytest_mtarena.llm.prices import Cost, Estimate, tokens_about
@@ -32,10 +33,10 @@ from pytest_mtarena.llm.prompts import (
     single_message,
 )
 from pytest_mtarena.protocols import CallGate, Entry, Identity
-from pytest_mtarena.records import Attempt, Failure, Json, RunConfig
+from pytest_mtarena.records import CACHE_ERROR, Attempt, Failure, Json, RunConfig
 from pytest_mtarena.text import cut
 
-READING_VERSION = "2"
+READING_VERSION = "3"
 """Changes when the same reply may be read as other texts: one of the facts of an identity."""
 
 SINGLY = 4
@@ -53,6 +54,8 @@ _TOO_LONG = re.compile(
 ANSWER_TOKENS = 4
 """About what numbers or keys add to the translation of an entry."""
 
+_NOT_DONE = ("length", "content_filter", "interrupted")
+"""Ends of replies that may ask for tools with half of the arguments."""
 _COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
 _COST_UNIT = 10**12
 """Costs are divided in whole units of 1e-12 US dollars."""
@@ -259,23 +262,40 @@ class ModelContestant:
         state = _State(str(entry["id"]), str(entry["source"]), entry)
         request: ChatRequest | None = None
         try:
-            request, message = self._request([state.source], [entry], config)
-            form = output
-            if message.keys:
-                form = json.dumps({message.keys[0]: output}, ensure_ascii=False)
-            said = (
-                Message(role="assistant", content=form),
-                Message(role="user", content=wish),
-            )
-            reply = await self._further.ask(
-                request.model_copy(update={"messages": (*request.messages, *said), "tools": ()})
-            )
+            request, message = self._revision(entry, output, wish, config)
+            reply = await self._further.ask(request)
         except Exception as error:
             state.fail(error, 1, free=self._is_free(request))
             return state.attempt()
         _bill([state], reply, self._cost_of(reply))
         _take_single(state, reply, message)
+        if state.failure is not None:
+            self._forget([request])
         return state.attempt()
+
+    def forget_revision(self, entry: Entry, output: str, wish: str, config: RunConfig) -> None:
+        """Have the reply to a revision forgotten, since what was made of it is an error."""
+        self._forget([self._revision(entry, output, wish, config)[0]])
+
+    def _revision(
+        self, entry: Entry, output: str, wish: str, config: RunConfig
+    ) -> tuple[ChatRequest, UserMessage]:
+        request, message = self._request([str(entry["source"])], [entry], config)
+        form = output
+        if message.keys:
+            form = json.dumps({message.keys[0]: output}, ensure_ascii=False)
+        said = (
+            Message(role="assistant", content=form),
+            Message(role="user", content=wish),
+        )
+        update = {"messages": (*request.messages, *said), "tools": ()}
+        return request.model_copy(update=update), message
+
+    def _forget(self, requests: Iterable[ChatRequest]) -> None:
+        """Have replies forgotten that ended in an error: kept, they would make it last for ever."""
+        if isinstance(self._further, CachingChat):
+            for request in requests:
+                self._further.forget(request)
 
     async def aclose(self) -> None:
         """Close the chats."""
@@ -304,7 +324,10 @@ class ModelContestant:
         if self._kept is not None:
             done = {one.key: one.attempt() for one in states if one.key and one.output is not None}
             if done:
-                await asyncio.to_thread(self._kept.keep, done)
+                failed = await asyncio.to_thread(self._kept.keep, done)
+                for one in states:
+                    if one.key in failed:
+                        one.facts[CACHE_ERROR] = failed[one.key]
 
     def _request(
         self, sources: Sequence[str], entries: Sequence[Entry], config: RunConfig
@@ -340,6 +363,8 @@ class ModelContestant:
         """Ask for a group and return those of it that have to be asked again."""
         entries = [state.entry for state in group]
         request: ChatRequest | None = None
+        for state in group:
+            state.failure = None
         try:
             request, message = self._request([one.source for one in group], entries, config)
             async with gate:
@@ -354,17 +379,20 @@ class ModelContestant:
             if len(group) == 1 or not _is_too_long(error):
                 return []
             for state in group:
-                state.failure = None
                 state.asked_again.append("too long")
             return group
         _bill(group, reply, self._cost_of(reply))
         left: list[_State] = []
         if len(group) == 1:
             _take_single(group[0], reply, message)
+            if reply.finish == "interrupted":
+                group[0].asked_again.append("interrupted")
+                left = group
         else:
             left = _take_batch(group, reply, message)
         # An answer alone that was cut is none to keep; one whose end is unknown may have been.
-        if reply.finish != "unknown" and not (reply.finish == "length" and len(group) == 1):
+        may_be_cut = reply.finish in ("unknown", "interrupted")
+        if not may_be_cut and not (reply.finish == "length" and len(group) == 1):
             await self._keep(group)
         return left
 
@@ -382,29 +410,54 @@ class ModelContestant:
         config: RunConfig,
         tools: Toolbox,
     ) -> None:
-        """Ask for an entry; answer what the model asks of tools until it answers itself."""
+        """Ask for an entry; answer what the model asks of tools until it answers itself.
+
+        Its replies are forgotten when the entry fails by what they say. A call that failed by
+        itself says nothing of those before it, and they are not paid again.
+        """
+        asked: list[ChatRequest] = []
+        try:
+            await self._rounds(state, request, message, config, tools, asked)
+        except ChatError as error:
+            if error.kind == "request":
+                self._forget(asked)
+            raise
+        if state.failure is not None:
+            self._forget(asked)
+
+    async def _rounds(
+        self,
+        state: _State,
+        request: ChatRequest,
+        message: UserMessage,
+        config: RunConfig,
+        tools: Toolbox,
+        asked: list[ChatRequest],
+    ) -> None:
+        """Do the rounds of an entry, and add what is asked to ``asked``."""
         seconds = min(TOOL_SECONDS, config.timeout_seconds / 2)
         for number in range(1, self._max_rounds + 2):
+            asked.append(request)
             reply = await self._further.ask(request)
             _bill([state], reply, self._cost_of(reply))
-            if not reply.tool_calls or reply.finish in ("length", "content_filter"):
+            if not reply.tool_calls or reply.finish in _NOT_DONE:
                 _take_single(state, reply, message)
                 return
             if number > self._max_rounds:
                 break
             said = [Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls)]
-            for asked in reply.tool_calls:
-                answer = await tools.answer(asked, config, seconds)
+            for call in reply.tool_calls:
+                answer = await tools.answer(call, config, seconds)
                 state.tool_calls.append(
                     {
                         "round": number,
-                        "name": cut(storable(asked.name), _SHOWN_CALL),
-                        "arguments": cut(storable(asked.arguments), _SHOWN_CALL),
+                        "name": cut(storable(call.name), _SHOWN_CALL),
+                        "arguments": cut(storable(call.arguments), _SHOWN_CALL),
                         "result": cut(answer.text, _SHOWN_CALL),
                         "error": answer.fault,
                     }
                 )
-                said.append(Message(role="tool", content=answer.text, tool_call_id=asked.id))
+                said.append(Message(role="tool", content=answer.text, tool_call_id=call.id))
             request = request.model_copy(update={"messages": (*request.messages, *said)})
         state.raw = storable(reply.text)
         why = f"the model still asks for tools after {self._max_rounds} rounds of them"
@@ -533,10 +586,13 @@ def _take_single(state: _State, reply: ChatReply, message: UserMessage) -> None:
         found = keyed.read(said, message.keys, cut=reply.finish == "length")
         said = "" if found.whole else found.texts.get(message.keys[0], "")
         why = ", ".join(dict.fromkeys(one.kind for one in found.problems)) or why
-    text = clean(said, state.source)
+    text = clean(said, state.source, message.target)
     if reply.finish == "content_filter":
         told = "the provider held the reply back (content_filter)"
         state.failure = Failure(kind="blocked", message=told)
+    elif reply.finish == "interrupted":
+        told = f"the provider broke the reply off{_in_its_words(reply)}"
+        state.failure = Failure(kind="interrupted", message=told)
     elif reply.finish == "length" and not text:
         state.failure = Failure(kind="truncated", message=f"{_spent(reply)}; raise --mt-max-tokens")
     elif not text:
@@ -549,6 +605,17 @@ def _take_single(state: _State, reply: ChatReply, message: UserMessage) -> None:
         state.output = text
         if reply.finish == "length":  # scored as it is: the limit is a part of the setup
             state.facts["truncated"] = True
+        _flag_unknown_end(state, reply)
+
+
+def _flag_unknown_end(state: _State, reply: ChatReply) -> None:
+    """Note of a text that it may be cut: nobody says how the reply that it stood in ended."""
+    if reply.finish == "unknown":
+        state.facts["unknown_end"] = one_line(reply.finish_word) or "not told"
+
+
+def _in_its_words(reply: ChatReply) -> str:
+    return f" ({one_line(reply.finish_word)})" if reply.finish_word else ""
 
 
 def _spent(reply: ChatReply) -> str:
@@ -563,17 +630,20 @@ def _take_batch(group: list[_State], reply: ChatReply, message: UserMessage) -> 
         for state in group:
             state.asked_again.append("blocked")
         return list(group)
-    is_cut = reply.finish == "length"
+    is_cut = reply.finish in ("length", "interrupted")
     said = without_thought(reply.text, [state.source for state in group])
     texts, problems, whole = _read(group, said, message, is_cut=is_cut)
     left = []
     for place, state in enumerate(group):
         raw = texts.get(place)
-        text = "" if raw is None or whole else clean(raw, state.source)
+        text = "" if raw is None or whole else clean(raw, state.source, message.target)
         if text and is_unicode(text):
             state.raw, state.output = storable(raw or ""), text
+            _flag_unknown_end(state, reply)
         else:
-            state.asked_again.append(_why(place, problems, whole=whole, is_cut=is_cut))
+            cut_by = "truncated" if reply.finish == "length" else reply.finish
+            why = _why(place, problems, whole=whole, cut_by=cut_by if is_cut else "")
+            state.asked_again.append(why)
             left.append(state)
     _flag_duplicates(group)
     return left
@@ -602,13 +672,13 @@ def _read(
 
 
 def _why(
-    place: int, problems: Sequence[tuple[int | None, Problem]], *, whole: bool, is_cut: bool
+    place: int, problems: Sequence[tuple[int | None, Problem]], *, whole: bool, cut_by: str
 ) -> str:
     own = [one.kind for at, one in problems if at == place]
     if whole:
         kinds = list(dict.fromkeys(one.kind for _, one in problems))[:_SHOWN]
         return f"the whole reply was set aside: {', '.join(kinds)}"
-    return "truncated" if is_cut else (own[0] if own else "empty")
+    return cut_by or (own[0] if own else "empty")
 
 
 def _flag_duplicates(group: Sequence[_State]) -> None:
@@ -636,6 +706,8 @@ def _bill(group: Sequence[_State], reply: ChatReply, cost: Cost) -> None:
     for place, state in enumerate(group):
         state.batch_sizes.append(len(group))
         state.finishes.append(reply.finish)
+        if reply.not_kept:
+            state.facts[CACHE_ERROR] = reply.not_kept
         source = "reported" if cost.reported_usd is not None else cost.source
         if source and source not in state.cost_sources:
             state.cost_sources.append(source)

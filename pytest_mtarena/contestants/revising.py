@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from pytest_mtarena.contestants.model import ModelContestant
 from pytest_mtarena.protocols import CallGate, Entry, Identity
-from pytest_mtarena.records import Attempt, Json, RunConfig
+from pytest_mtarena.records import CACHE_ERROR, Attempt, Json, RunConfig
 from pytest_mtarena.text import cut
 
 Review = Callable[[str, RunConfig], Sequence[str]]
@@ -91,7 +91,8 @@ class RevisingContestant:
 def add(attempt: Attempt, more: Attempt) -> Attempt:
     """Return an attempt with the time, tokens and cost of another call for the same entry.
 
-    A cost or time that is unknown makes the sum unknown.
+    A cost or time that is unknown makes the sum unknown. When either is from the cache so is the
+    sum, with what both once cost as its original cost.
     """
     usage = dict(attempt.usage)
     for name, count in more.usage.items():
@@ -107,8 +108,16 @@ def add(attempt: Attempt, more: Attempt) -> Attempt:
     metadata.pop("computed_cost_usd", None)
     if all(isinstance(cost, float) for cost in computed):
         metadata["computed_cost_usd"] = _sum(*computed)
-    if "cost_unknown" in more.metadata:
-        metadata["cost_unknown"] = more.metadata["cost_unknown"]
+    for name in ("cost_unknown", CACHE_ERROR):
+        if name in more.metadata:
+            metadata[name] = more.metadata[name]
+    sources = [str(one.metadata.get("cost_source") or "") for one in (attempt, more)]
+    if any(sources):
+        named = (source for said in sources for source in said.split(", ") if source)
+        metadata["cost_source"] = ", ".join(dict.fromkeys(named))
+    if any(one.metadata.get("from_cache") is True for one in (attempt, more)):
+        metadata["from_cache"] = True
+        metadata["original_cost_usd"] = _sum(_once(attempt), _once(more))
     return attempt.model_copy(
         update={
             "usage": usage,
@@ -117,6 +126,14 @@ def add(attempt: Attempt, more: Attempt) -> Attempt:
             "metadata": metadata,
         }
     )
+
+
+def _once(attempt: Attempt) -> float | None:
+    """Return what an attempt cost when its calls were made."""
+    if attempt.metadata.get("from_cache") is not True:
+        return attempt.cost_usd
+    cost = attempt.metadata.get("original_cost_usd")
+    return float(cost) if isinstance(cost, int | float) else None
 
 
 def _sum(one: float | None, other: float | None) -> float | None:

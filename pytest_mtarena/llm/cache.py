@@ -59,6 +59,10 @@ class Pruned(Record):
     removed_bytes: int = 0
     entries: int = 0
     bytes: int = 0
+    not_removed: int = 0
+    """Entries that should have gone, and could not be removed; they are among ``entries``."""
+    why: str = ""
+    """What the system said of the first of those."""
 
 
 class Store:
@@ -96,17 +100,15 @@ class Store:
             os.utime(path)
         return data
 
-    def keep(self, key: str, data: Json) -> None:
-        """Write a record; see ``keep_all``."""
-        self.keep_all({key: data})
-
-    def keep_all(self, records: Mapping[str, Json]) -> None:
+    def keep_all(self, records: Mapping[str, Json]) -> dict[str, str]:
         """Write records; one that is no JSON, or has a secret of the environment, is not kept.
 
-        A failure costs the record and nothing else. Takes about 0.2 ms a record, most of it
+        A failure costs the record and nothing else: returns the keys of those that could not be
+        written, with the system's words for it. Takes about 0.2 ms a record, most of it
         without the interpreter's lock: worth a thread when there are many.
         """
         secret = _secrets()
+        failed: dict[str, str] = {}
         for key, data in records.items():
             body = _encoded(key, data, secret)
             if body is None:
@@ -114,10 +116,12 @@ class Store:
                 continue
             try:
                 _write(self.path(key), body)
-            except OSError:
+            except OSError as error:
                 self.counts["write_errors"] += 1
+                failed[key] = _reason(error)
             else:
                 self.counts["stored"] += 1
+        return failed
 
 
 class CachingChat:
@@ -229,7 +233,9 @@ class CachingChat:
         try:
             reply = await self._inner.ask(request)
             landed = reply
-            self._keep(key, reply)
+            why = self._keep(key, reply)
+            if why:
+                landed = reply = reply.model_copy(update={"not_kept": why})
         except ChatError as error:
             landed = error
             raise
@@ -253,13 +259,13 @@ class CachingChat:
             return None
         return reply.model_copy(update={"from_cache": True})
 
-    def _keep(self, key: str, reply: ChatReply) -> None:
-        """Write a reply, if it is one to keep."""
+    def _keep(self, key: str, reply: ChatReply) -> str:
+        """Write a reply, if it is one to keep; return why that could not be done."""
         if not _worth_keeping(reply):
             self._store.counts["not_kept"] += 1
-            return
+            return ""
         data = reply.model_copy(update={"from_cache": False}).model_dump(mode="json")
-        self._store.keep(key, data)
+        return self._store.keep_all({key: data}).get(key, "")
 
 
 def cache_stats(directory: Path) -> CacheStats:
@@ -281,26 +287,41 @@ def prune_cache(
     """Remove entries that were not used for so many days, then the longest unused above a size.
 
     Left-overs of processes that died are removed too; files that are not the cache's stay. Safe
-    while others use the cache: what they lose is asked again.
+    while others use the cache: what they lose is asked again. What cannot be removed is counted.
     """
     now = time.time()
     _sweep(directory, now)
     found = sorted(_entries(directory), key=lambda entry: entry[2])
     total = sum(size for _, size, _ in found)
-    removed = removed_bytes = 0
+    removed = removed_bytes = not_removed = 0
+    why = ""
     for path, size, used in found:
         too_old = max_age_days is not None and now - used > max_age_days * DAY
         too_much = max_bytes is not None and total > max_bytes
         if not (too_old or too_much):
             continue
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            not_removed += 1
+            why = why or _reason(error)
+            continue
         total -= size
         removed += 1
         removed_bytes += size
     return Pruned(
-        removed=removed, removed_bytes=removed_bytes, entries=len(found) - removed, bytes=total
+        removed=removed,
+        removed_bytes=removed_bytes,
+        entries=len(found) - removed,
+        bytes=total,
+        not_removed=not_removed,
+        why=why,
     )
+
+
+def _reason(error: OSError) -> str:
+    """Return the system's words for an error, without a path."""
+    return error.strerror or type(error).__name__
 
 
 def _entries(directory: Path) -> Iterator[tuple[Path, int, float]]:
@@ -321,11 +342,18 @@ def _sweep(directory: Path, now: float) -> None:
 
 
 def _files(directory: Path) -> Iterator[Path]:
-    """Yield all files of a cache's own subdirectories."""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        for shard in sorted(directory.iterdir()):
-            if _SHARD.fullmatch(shard.name) and shard.is_dir():
-                yield from shard.iterdir()
+    """Yield all files of a cache's own subdirectories, those that can be read."""
+    for shard in _within(directory):
+        if _SHARD.fullmatch(shard.name):
+            yield from _within(shard)
+
+
+def _within(directory: Path) -> list[Path]:
+    """Return what is in a directory, in order; nothing when it cannot be read, or is none."""
+    try:
+        return sorted(directory.iterdir())
+    except OSError:
+        return []
 
 
 def _worth_keeping(reply: ChatReply) -> bool:

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Protocol, runtime_checkable
 
+from pydantic import Field
+
 from pytest_mtarena.records import Json, Record
 
 Role = Literal["system", "user", "assistant", "tool"]
-Finish = Literal["stop", "length", "content_filter", "tool_calls", "unknown"]
+Finish = Literal["stop", "length", "content_filter", "tool_calls", "interrupted", "unknown"]
 """Why a reply ended. ``length``: it was cut at ``max_tokens``; ``content_filter``: the provider
-held it back."""
+held it back; ``interrupted``: the provider broke it off for another reason; ``unknown``: the
+provider does not say, or has a word for it that nobody knows, so that it may be cut."""
 
 ErrorKind = Literal[
     "auth",
@@ -27,9 +30,9 @@ ErrorKind = Literal[
     "bad_reply",
     "stopped",
 ]
-"""What went wrong: ``auth`` 401/402/403, ``request`` other 4xx, ``server`` 5xx or an error inside a
-200, ``connection`` reset or refused, ``bad_reply`` no JSON or no choice, ``stopped`` not sent
-because the run is being stopped (budget, circuit breaker)."""
+"""What went wrong: ``auth`` 401/402/403/407, ``request`` other 4xx, ``server`` 5xx or an error
+inside a 200, ``connection`` reset or refused, ``bad_reply`` no JSON or no choice, ``stopped`` not
+sent because the run is being stopped (budget, circuit breaker)."""
 
 
 FREE: frozenset[ErrorKind] = frozenset({"auth", "request", "not_found", "rate_limit", "stopped"})
@@ -92,6 +95,8 @@ class ChatReply(Record):
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     finish: Finish = "unknown"
+    finish_word: str = ""
+    """The provider's own word for ``finish``, cut; empty when it has none."""
     usage: Usage | None = None
     """None: the provider reported none."""
     model: str = ""
@@ -103,6 +108,8 @@ class ChatReply(Record):
     tries: int = 1
     """Requests it took, the answered one included."""
     from_cache: bool = False
+    not_kept: str = Field(default="", exclude=True)
+    """Why a cache could not write it, in the system's words; empty when it could, or had not to."""
 
 
 class ChatError(Exception):

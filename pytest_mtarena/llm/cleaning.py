@@ -7,6 +7,7 @@ Only what the source cannot explain is taken off, and nothing is taken out of th
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Literal
 
@@ -76,6 +77,23 @@ _CLOSING = re.compile(r"(?<=\w)['’]")
 """An apostrophe, or a single quotation mark at the end; a mark at the beginning it is not."""
 _COLON = re.compile(r":(?!\S)|：")
 _COLONS = (":", "：")
+_TRANSLATION = re.compile(
+    "translat|tradu|übersetz|vertal|перевод|перевед|переклад|превод|prevod|prijevod|tłumacz"
+    "|p[rř]eklad|çevir|tercüme|fordít|käänn|översätt|oversæt|oversett|þýð|μετ[αά]φρα|ترجم|תרגו"
+    "|अनुवाद|অনুবাদ|bản dịch|dịch|terjemah|tafsiri|翻[译譯訳]|[译譯訳]文|번역|แปล",
+    re.IGNORECASE,
+)
+"""Words for a translation: a label line has one, unless the text itself speaks of it."""
+_PREAMBLE = re.compile(
+    r"(?:(?:sure|certainly|of course|ok|okay)[,.!]* *)?(?:here(?: it is| you (?:go|are))?)?"
+    r"|(?:the |final )?(?:output|answer|reply|response|result)",
+    re.IGNORECASE,
+)
+_JOINT = re.compile(r"[^\w\s'’](?=\s*\S)|['’](?!\w)|(?<!\w)['’]")
+"""A mark within a text, where a translation may begin a new line."""
+_OPENING = "".join(_MARKS) + "*_ \n"
+_LABEL_WORDS = 4
+_SENTENCE = re.compile(r"(?<![.!?…؟।])[.!?…؟।]+(?=[\"'”’»)\]]*(?:\s|$))|[。！？]+")
 
 
 def is_unicode(text: str) -> bool:
@@ -116,27 +134,41 @@ def has_lines(text: str) -> bool:
     return len(text.strip().splitlines()) > 1
 
 
-def clean(reply: str, source: str) -> str:
+def is_nothing(text: str, source: str) -> bool:
+    """Say whether an answer is empty: no text, or marks alone (``""``, ``-``) where the source
+    is more than marks."""
+    return not text.strip() or (_has_marks_only(text) and not _has_marks_only(source))
+
+
+def _has_marks_only(text: str) -> bool:
+    return all(unicodedata.category(char)[0] in "PZC" for char in text)
+
+
+def clean(reply: str, source: str, target: str = "") -> str:
     """Return the translation that a reply to one source holds.
 
     - White space around it goes, and a code fence, a tag (``<translation>``), bold or quotation
       marks that wrap all of it; each only when the source has none of its kind.
-    - A label line before it goes (``Translation:``), unless the source begins with one, or has more
-      colons than what is below the label.
+    - A label line before it goes when it says that it is one: by a word for a translation
+      (``Translation:``) that the source does not have, or by a fence around all that is below it;
+      also by the name of the language (``target``) or a phrase (``Here it is:``), when what is
+      below has as many marks as the source. One that may be a part of the translation stays, as
+      where the source has more colons than what is below, or as many lines.
     - All lines are kept when the source has several lines. For a source of one line what follows
-      a blank line goes, save below a colon: it is a note on the translation.
+      a blank line goes, save below a colon, and save where what is above it has fewer sentences
+      than the source: it is a note on the translation.
 
     Linear in the length of the reply; the empty text when there is nothing.
     """
     text = reply.strip().strip("\ufeff\u200b").strip()
     for _ in range(4):  # a label above a fence around quotation marks, at most
         before = text
-        text = _unlabelled(_untagged(_unfenced(text, source), source), source)
+        text = _unlabelled(_untagged(_unfenced(text, source), source), source, target)
         text = _unquoted(_unbolded(text, source), source)
         if text == before:
             break
     if not has_lines(source) and has_lines(text):
-        text = _unquoted(_unbolded(_first_paragraph(text), source), source)
+        text = _unquoted(_unbolded(_without_note(text, source), source), source)
     return text
 
 
@@ -163,19 +195,39 @@ def _untagged(text: str, source: str) -> str:
     return text[len(opening) : -len(closing)].strip() if text.count(closing) == 1 else text
 
 
-def _unlabelled(text: str, source: str) -> str:
+def _unlabelled(text: str, source: str, target: str) -> str:
     first, _, rest = text.partition("\n")
-    label = first.rstrip("*_ \t\r").rstrip()
-    if not rest.strip() or len(label) > _LABEL or not label.endswith(_COLONS):
+    rest = rest.strip()
+    label = first[: 2 * _LABEL].strip("*_#> \t\r")
+    if not rest or len(first) > _LABEL or not label.endswith(_COLONS):
         return text
-    lines = source.strip().splitlines() or [""]
-    if lines[0].rstrip().endswith(_COLONS):
+    if not _is_label(label.rstrip("：:*_ "), rest, source, target):
         return text
     if len(_COLON.findall(rest)) < len(_COLON.findall(source)):  # the label is a part of it
         return text
-    if len(lines) > 1 and _count(text) <= _count(source):  # the first of as many lines
+    if has_lines(source) and _count(text) <= _count(source):  # the first of as many lines
         return text
-    return rest.strip()
+    return rest
+
+
+def _is_label(label: str, rest: str, source: str, target: str) -> bool:
+    """Say whether a line speaks of the translation and not of what the source speaks of."""
+    if _TRANSLATION.search(label) and not _TRANSLATION.search(source):
+        return True
+    if FENCE not in source and _unfenced(rest, source) != rest:
+        return True
+    if _joints(rest) < _joints(source):  # it may end where a mark was
+        return False
+    language = target.partition("(")[0].strip().casefold()
+    if language and language not in source.casefold() and label.count(" ") < _LABEL_WORDS:
+        words = re.findall(r"\w+", label.casefold())
+        if all(word in words for word in re.findall(r"\w+", language)):
+            return True
+    return _PREAMBLE.fullmatch(label) is not None
+
+
+def _joints(text: str) -> int:
+    return len(_JOINT.findall(text.lstrip(_OPENING)))
 
 
 def _count(text: str) -> int:
@@ -200,12 +252,17 @@ def _unquoted(text: str, source: str) -> str:
     return text if text[0] in inner or text[-1] in inner else text[1:-1].strip()
 
 
-def _first_paragraph(text: str) -> str:
+def _without_note(text: str, source: str) -> str:
+    """Return the paragraphs up to the first one that is no part of the translation of a line."""
+    wanted = len(_SENTENCE.findall(source))
+    sentences = 0
     kept: list[str] = []
     last = ""
     for line in map(str.rstrip, text.splitlines()):
-        if not line and not last.endswith(_COLONS):
+        is_unfinished = wanted > 1 and sentences < wanted
+        if not line and not last.endswith(_COLONS) and not is_unfinished:
             break
         kept.append(line)
+        sentences += len(_SENTENCE.findall(line))
         last = line or last
-    return "\n".join(kept)
+    return "\n".join(kept).rstrip()

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies_environment, proxy_bypass
 
 import aiohttp
 
@@ -30,6 +29,7 @@ from pytest_mtarena.llm.providers import (
     kind_of,
     provider_named,
 )
+from pytest_mtarena.llm.proxies import place_of, proxy_for
 from pytest_mtarena.llm.retry import CallFailed, Clock, Gate, RealClock, Retry, persist, retry_after
 from pytest_mtarena.llm.sse import DONE, Event, EventParser
 from pytest_mtarena.records import Json
@@ -46,6 +46,7 @@ _STALE_SECONDS = 0.5
 _STALE_TRIES = 32
 _PASSED_ON = frozenset({408, 502, 504, 524})
 """Statuses of a gateway that gave up waiting: behind it the request may go on, and be billed."""
+_PROXY_WANTS_A_KEY = 407
 _USER_AGENT = "pytest-mtarena"
 
 
@@ -166,21 +167,44 @@ class ProviderChat:
 
     async def _once(self, request: ChatRequest) -> ChatReply:
         """Send one request and read its reply. Raises CallFailed."""
+        url = self._provider.url(self._base_url, request.model, stream=self._stream)
+        proxy = proxy_for(url)
+        through = "" if proxy is None else f" through the proxy {place_of(proxy)}"
         try:
-            return await self._exchange(request)
+            return await self._exchange(request, url, proxy)
         except aiohttp.ServerTimeoutError:
-            raise self._failed("timeout", "no byte came for too long") from None
+            raise self._failed("timeout", f"no byte came for too long{through}") from None
         except TimeoutError:
-            seconds = f"{self._timeout.total:g}"
-            raise self._failed("timeout", f"not done after {seconds} s", final=True) from None
+            text = f"not done after {self._timeout.total:g} s{through}"
+            raise self._failed("timeout", text, final=True) from None
         except (aiohttp.ClientSSLError, ssl.SSLError) as error:
-            text = f"no secure connection ({type(error).__name__})"
+            text = f"no secure connection{through} ({type(error).__name__})"
             raise self._failed("connection", text, final=True) from None
         except (aiohttp.ClientError, OSError) as error:
+            if proxy is not None:
+                self._raise_of_proxy(proxy, error)
             unsent = isinstance(error, aiohttp.ClientConnectorError)
-            raise self._failed("connection", _reason(error), free=unsent) from None
+            text = f"{_reason(error)}{through}"
+            raise self._failed("connection", text, free=unsent) from None
 
-    async def _exchange(self, request: ChatRequest) -> ChatReply:
+    def _raise_of_proxy(self, proxy: str, error: BaseException) -> None:
+        """Raise what the proxy itself failed with; return when it was not the proxy."""
+        if isinstance(error, aiohttp.ClientHttpProxyError):
+            text = f"the proxy {place_of(proxy)} answered {error.status}: {error.message}"
+            raise self._failed(
+                kind_of(error.status), text, status=error.status, free=True
+            ) from None
+        if isinstance(error, aiohttp.InvalidURL):
+            text = f"the address of the proxy {place_of(proxy)} is none: see the environment"
+            raise self._failed("connection", text, final=True, free=True) from None
+        if isinstance(error, aiohttp.ClientConnectorError):
+            # A name that nobody knows was mistyped; a proxy that does not listen may come back.
+            unknown = isinstance(error, aiohttp.ClientConnectorDNSError)
+            why = "its host is not known" if unknown else _system(error.os_error)
+            text = f"cannot connect to the proxy {place_of(proxy)} ({why})"
+            raise self._failed("connection", text, final=unknown, free=True) from None
+
+    async def _exchange(self, request: ChatRequest, url: str, proxy: str | None) -> ChatReply:
         """Send a request; again at once when it met a kept connection that was closed meanwhile.
 
         Servers close idle connections without a word, so that is no failure of the provider: a
@@ -190,7 +214,7 @@ class ProviderChat:
             started = self._clock.monotonic()
             connection = {"reused": False}
             try:
-                return await self._post(request, started, connection)
+                return await self._post(request, url, proxy, started, connection)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
                 late = self._clock.monotonic() - started > _STALE_SECONDS
                 if late or not connection["reused"]:
@@ -198,21 +222,25 @@ class ProviderChat:
         raise self._failed("connection", "each kept connection was closed")
 
     async def _post(
-        self, request: ChatRequest, started: float, connection: dict[str, bool]
+        self,
+        request: ChatRequest,
+        url: str,
+        proxy: str | None,
+        started: float,
+        connection: dict[str, bool],
     ) -> ChatReply:
-        url = self._provider.url(self._base_url, request.model, stream=self._stream)
         async with self._opened().post(
             url,
             data=_encoded(self._provider.body(request, stream=self._stream)),
             headers=self._headers(),
-            proxy=_proxy(url),
+            proxy=proxy,
             # A redirect could carry the key to another host.
             allow_redirects=False,
             trace_request_ctx=connection,
         ) as response:
             connection["reused"] = False  # From here on a failure is one of the reply.
             if response.status >= 300:
-                return await self._refused(response)
+                return await self._refused(response, proxy)
             return await self._answered(response, self._provider.reading(request), started)
 
     def _headers(self) -> dict[str, str]:
@@ -223,11 +251,14 @@ class ProviderChat:
             **self._provider.headers(self._key.reveal() if self._key else None),
         }
 
-    async def _refused(self, response: aiohttp.ClientResponse) -> ChatReply:
+    async def _refused(self, response: aiohttp.ClientResponse, proxy: str | None) -> ChatReply:
         """Raise what an error status says; return a reply when it says that a filter was hit."""
         if response.status < 400:
             text = f"the endpoint redirects ({response.status}): give its final address"
             raise self._failed("request", text, status=response.status)
+        if response.status == _PROXY_WANTS_A_KEY and proxy is not None:
+            text = f"the proxy {place_of(proxy)} answered {response.status}: {response.reason}"
+            raise self._failed("auth", text, status=response.status)
         body = b""
         async for chunk in response.content.iter_any():
             body += chunk
@@ -294,6 +325,7 @@ class ProviderChat:
                 for call in reading.calls.all()
             ),
             finish=reading.finished(),
+            finish_word=reading.finish_word,
             usage=reading.usage(),
             model=self._masked(reading.model),
             seconds=seconds,
@@ -407,17 +439,6 @@ def _tracing() -> aiohttp.TraceConfig:
     tracing = aiohttp.TraceConfig()
     tracing.on_connection_reuseconn.append(reused)
     return tracing
-
-
-def _proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for an address; none for this machine."""
-    parts = urlsplit(url)
-    proxies = getproxies_environment()
-    proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
-    # Only these can be used; with another kind the call would not even start.
-    if not proxy.startswith(("http://", "https://")) or is_loopback(url):
-        return None
-    return None if proxy_bypass(parts.netloc) else proxy
 
 
 def _reason(error: BaseException) -> str:

@@ -36,15 +36,13 @@ class Keyed(Record):
     texts: dict[str, str]
     """Key to answer, for the keys that have exactly one; not cleaned yet."""
     problems: tuple[Problem, ...] = ()
+    whole: bool = False
+    """Whether the reply as a whole is not to be trusted.
 
-    @property
-    def whole(self) -> bool:
-        """Whether the reply as a whole is not to be trusted.
-
-        With a schema of exactly these keys any other set of keys shows that the model lost count,
-        and then a text may hold its neighbour's as well.
-        """
-        return any(one.kind not in ("empty", "not_text", "stray") for one in self.problems)
+    With a schema of exactly these keys any other set of keys shows that the model lost count, and
+    then a text may hold its neighbour's as well. So does a last key with null or an empty text: a
+    model that has to name every key fills up what it has no text for.
+    """
 
 
 def keys_for(ids: Sequence[str]) -> list[str]:
@@ -110,7 +108,14 @@ def _keyed(pairs: _Pairs, keys: Sequence[str], problems: list[Problem], *, compl
             problems.append(problem("empty", key))
         else:
             texts[key] = given[0]
-    return Keyed(texts=texts, problems=tuple(problems))
+    lost = any(one.kind not in ("empty", "not_text", "stray") for one in problems)
+    if complete and len(keys) > 1:
+        lost = lost or any(map(_fills_up, values[keys[-1]]))
+    return Keyed(texts=texts, problems=tuple(problems), whole=lost)
+
+
+def _fills_up(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _objects(reply: str) -> Iterator[_Pairs]:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from pytest_mtarena.llm.cleaning import FENCE, Problem, has_lines, problem
+from pytest_mtarena.llm.cleaning import FENCE, Problem, has_lines, is_nothing, problem
 from pytest_mtarena.records import Record
 
 _RUN = 4
@@ -105,7 +105,7 @@ class Numbered(Record):
     problems: tuple[Problem, ...] = ()
     whole: bool = False
     """Whether the reply as a whole is not to be trusted: it was counted anew, or its end is
-    missing, so that every text may belong to another source."""
+    missing or empty, so that every text may belong to another source."""
 
 
 class _Item(NamedTuple):
@@ -126,7 +126,7 @@ def read(
     stray. A source may have lines with numbers of the batch, and a reply may write them out as
     lines: then neither its answer nor those under these numbers count. The number 0, or the one
     after the last, shows that the reply was counted anew: then ``whole`` is set, as when the last
-    number is missing.
+    number is missing or has no text.
 
     ``cut`` says that the reply ended at the limit of tokens: its last answer is then dropped, and
     that those behind it are missing tells nothing.
@@ -154,8 +154,8 @@ def read(
             problems.append(problem("duplicate", number, answers[1]))
         elif number in doubtful:
             problems.append(problem("doubtful", number, answers[0]))
-        elif not answers[0].strip():
-            problems.append(problem("empty", number))
+        elif is_nothing(answers[0], sources[number - 1]):
+            problems.append(problem("empty", number, answers[0]))
         else:
             texts[number] = answers[0]
     return Numbered(
@@ -165,8 +165,13 @@ def read(
             one.kind == "out_of_range" and int(one.where) in (0, len(sources) + 1)
             for one in problems
         )
-        or (bool(items) and not cut and len(sources) not in found),
+        or (bool(items) and not cut and _has_no_end(found, sources)),
     )
+
+
+def _has_no_end(found: Mapping[int, Sequence[str]], sources: Sequence[str]) -> bool:
+    """Say whether the last number has no text: a model that took two for one fills it up."""
+    return all(is_nothing(text, sources[-1]) for text in found.get(len(sources), []))
 
 
 def _items(

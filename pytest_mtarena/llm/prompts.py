@@ -108,6 +108,8 @@ class UserMessage(Record):
     """Keys of a keyed batch, in the order of the sources."""
     marks: numbered.Marks | None = None
     """Line breaks of a numbered batch."""
+    target: str = ""
+    """The name of the target language: a line of a reply that only says it is a label."""
 
 
 def facts_of(config: RunConfig, coaching: str = "") -> PromptFacts:
@@ -271,7 +273,7 @@ def single_message(
     """Return the message for one text, which stands in it character for character."""
     facts = facts_of(config, prompt.coaching)
     if prompt.template is not None:
-        return UserMessage(text=fill(prompt.template, source, facts))
+        return UserMessage(text=fill(prompt.template, source, facts), target=config.target_lang)
     tag = tag_for([source])
     tools = "Look up and check words with the tools before you answer. " if has_tools else ""
     return UserMessage(
@@ -279,7 +281,8 @@ def single_message(
             f"Translate the text between <{tag}> and </{tag}> into {facts.target_language}. "
             f"{_data('It is')} {tools}Answer with its translation alone, without the tags.\n\n"
             f"{_between(tag, source)}"
-        )
+        ),
+        target=config.target_lang,
     )
 
 
@@ -303,6 +306,7 @@ def numbered_message(sources: Sequence[str], prompt: Prompt, config: RunConfig) 
             f"{_between(tag, lines)}"
         ),
         marks=marks,
+        target=config.target_lang,
     )
 
 
@@ -317,7 +321,7 @@ def keyed_message(
     keys = keyed.keys_for(ids)
     written = keyed.write(keys, sources)
     if prompt.keyed:
-        return UserMessage(text=written, keys=tuple(keys))
+        return UserMessage(text=written, keys=tuple(keys), target=config.target_lang)
     tag = tag_for([written])
     return UserMessage(
         text=(
@@ -328,6 +332,7 @@ def keyed_message(
             f"{_between(tag, written)}"
         ),
         keys=tuple(keys),
+        target=config.target_lang,
     )
 
 

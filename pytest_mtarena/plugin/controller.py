@@ -26,6 +26,7 @@ from pytest_mtarena.card.store import write_card
 from pytest_mtarena.errors import ArenaError
 from pytest_mtarena.plugin.arena import Arena, Run
 from pytest_mtarena.protocols import Report
+from pytest_mtarena.records import CACHE_ERROR
 from pytest_mtarena.referee.stats.rows import StatisticsRows
 from pytest_mtarena.run.batches import Slot
 from pytest_mtarena.run.journal import Journal, read_header
@@ -115,6 +116,8 @@ class Controller:
         """Seconds that earlier sessions worked on each run, by the journal."""
         self._elapsed: dict[str, float] = {}
         """Seconds that all sessions have worked on each run."""
+        self._not_kept: list[str] = []
+        """Why answers could not be written to the cache, one an entry."""
         self._git: dict[Path, dict[str, Any] | None] = {}
 
     @property
@@ -222,6 +225,12 @@ class Controller:
                 self.outcomes.append(self._conclude(run))
             except Exception:  # a fault of one referee must cost neither rows nor other cards
                 self.broken.append(f"{run.title}: no card\n{traceback.format_exc()}")
+        if self._not_kept:
+            count, reasons = len(self._not_kept), ", ".join(dict.fromkeys(self._not_kept))
+            self.trouble.append(
+                f"{count} {'answer' if count == 1 else 'answers'} could not be written to the "
+                f"cache ({reasons}; --mt-cache-dir): the next run asks, and pays, for them again"
+            )
         if self.journal is not None:
             self.journal.close()
             if (
@@ -254,6 +263,8 @@ class Controller:
         unscored = frozenset(getattr(run.referee, "unscored", ()))
         for payload, text in self._rows.take(selected, self.journal):
             row = payload["row"]
+            if why := (row.get("metadata") or {}).get(CACHE_ERROR):
+                self._not_kept.append(str(why))
             if large:
                 rows.append(_share(_slender(row, unscored), run))
             else:

@@ -59,6 +59,7 @@ def caveats(
     lines = [
         *_kind("errors", _errors(counted)),
         *_kind("truncated", _truncated(said)),
+        *_kind("unknown_end", _unknown_ends(said)),
         *_kind("repetition", _repeated(said)),
         *_kind("copies", _copies(copies)),
         *_kind("leak", _leaks(counted)),
@@ -170,6 +171,20 @@ def _truncated(said: Sequence[Mapping[str, Json]]) -> list[str]:
         return []
     what = "output was" if len(ids) == 1 else "outputs were"
     return [f"{len(ids)} {what} cut at the limit of tokens (--mt-max-tokens): {some(ids)}"]
+
+
+def _unknown_ends(said: Sequence[Mapping[str, Json]]) -> list[str]:
+    """Name the outputs that may be cut, since the provider gives no known reason for their end."""
+    words = {_id(row): (row.get("metadata") or {}).get("unknown_end") for row in said}
+    found = {id: word for id, word in words.items() if word}
+    if not found:
+        return []
+    what = "output" if len(found) == 1 else "outputs"
+    told = ", ".join(cut(printable(str(word)), 30) for word in dict.fromkeys(found.values()))
+    return [
+        f"{len(found)} {what} may be cut: how the model's reply ended is unknown "
+        f"({cut(told, 100)}): {some(list(found))}"
+    ]
 
 
 def _repeated(said: Sequence[Mapping[str, Json]]) -> list[str]:

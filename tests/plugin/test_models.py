@@ -500,6 +500,31 @@ def test_a_model_calls_tools(arena, corpus, server, pytester, mode):
     assert again.card["totals"]["total_cost_usd"] == 0
 
 
+def test_a_dialogue_that_ends_in_nothing_is_held_again(arena, corpus, server, pytester):
+    pytester.makeconftest(TOOLS)
+    calling(server, '{"word": "word"}')
+    answer = server.answer
+
+    def thinking(handler: Any, body: dict[str, Any], number: int) -> None:
+        if body["messages"][-1]["role"] != "tool":
+            answer(handler, body, number)
+            return
+        said = {"delta": {"content": "<think>hm</think>"}, "index": 0, "finish_reason": "stop"}
+        stream = f"data: {json.dumps({'choices': [said]})}\n\ndata: [DONE]\n\n"
+        server._send(handler, 200, stream.encode(), "text/event-stream")
+
+    server.answer = thinking  # type: ignore[method-assign]
+    arguments = (str(corpus(2)), "--mt-model=tiny-model", "--mt-tools", *asked(server))
+    first = arena(*arguments)
+    assert [row["failure"]["kind"] for row in first.rows] == ["parse_error"] * 2
+    server.answer = answer  # type: ignore[method-assign]
+    second = arena(*arguments)
+    assert second.code == 0, second.text
+    assert len(server.requests) == 8
+    assert arena(*arguments).code == 0
+    assert len(server.requests) == 8
+
+
 def test_only_the_tools_that_were_named_are_shown(arena, corpus, server, pytester):
     pytester.makeconftest(TOOLS)
     calling(server, '{"word": "word"}')
@@ -747,6 +772,40 @@ def test_a_hook_asks_the_model_again(arena, corpus, server, pytester, how):
     assert verify(result.card) == []
 
 
+PICKY = """
+from pytest_mtarena import hookimpl
+def hook(entries, outputs, config, ask):
+    said = [ask(e["id"], "Say it again.") for e in entries]
+    assert not any("bad" in text for text in said)
+    return said
+@hookimpl
+def mtarena_post_translation():
+    return {"picky": hook}
+"""
+
+
+def test_what_a_hook_cannot_use_is_asked_again(arena, corpus, server, pytester):
+    pytester.makeconftest(PICKY)
+    repeating(server)
+    answer = server.answer
+
+    def bad(handler: Any, body: dict[str, Any], number: int) -> None:
+        again = len(body["messages"]) > 2
+        answer(handler, {**body, "says": "bad" if again else "palavra"}, number)
+
+    server.answer = bad  # type: ignore[method-assign]
+    arguments = (str(corpus(2)), "--mt-model=tiny-model", "--mt-hooks=picky", *asked(server))
+    first = arena(*arguments)
+    assert [row["failure"]["kind"] for row in first.rows] == ["hook"] * 2
+    assert len(server.requests) == 3
+    server.answer = answer  # type: ignore[method-assign]
+    second = arena(*arguments)
+    assert second.code == 0, second.text
+    assert len(server.requests) == 5, "the translation is kept, what the hook asked is not"
+    assert arena(*arguments).code == 0
+    assert len(server.requests) == 5
+
+
 def test_a_method_cannot_be_asked_again(arena, corpus, pytester):
     pytester.makeconftest(
         HOOK.format(hook=ASKING["async"])
@@ -795,6 +854,21 @@ def test_an_entry_more_pays_for_one_entry(arena, corpus, server):
     assert max(card["scores"]["exact_matches"] for card in more.cards) == 9
     arena(str(path), "--mt-model=tiny-model", "--mt-batch-size=3", *asked(server))
     assert len(server.requests) == 6, "other batches are another way of asking"
+
+
+def test_a_cache_that_cannot_be_written_is_told_once(arena, corpus, server, pytester, mode):
+    directory = pytester.path / "eval/cache/harness"
+    directory.mkdir(parents=True)
+    for number in range(256):
+        (directory / f"{number:02x}").write_text("in the way")
+    arguments = (str(corpus(7)), "--mt-model=tiny-model", "--mt-batch-size=3", *asked(server))
+    result = arena(*arguments, *mode)
+    assert result.code == 0, result.text
+    assert result.text.count("could not be written to the cache") == 1
+    assert "mtarena: 7 answers could not be written to the cache" in result.text
+    assert "cache" not in json.dumps(result.card["caveats"])
+    assert verify(result.card) == []
+    assert "could not be written" not in arena(*arguments, *mode, "--mt-no-cache").text
 
 
 def test_what_failed_is_tried_again(arena, corpus, server):

@@ -51,6 +51,40 @@ def test_only_run_passes_arguments_on(stored, capsys):
     assert "only run passes on" in capsys.readouterr().err
 
 
+# -- cache ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        *("--max-age-days=-1", "--max-age-days=nan", "--max-age-days=inf", "--max-age-days=x"),
+        *("--max-bytes=-1", "--max-bytes=1e3", "--max-bytes=nan", "--max-bytes=" + "9" * 5000),
+    ],
+)
+def test_limits_of_a_cache_that_are_none_are_refused(limit, tmp_path, capsys):
+    kept = tmp_path / "ab" / f"{'a' * 64}.json"
+    kept.parent.mkdir()
+    kept.write_text("{}")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["cache", f"--cache-dir={tmp_path}", "--prune", limit])
+    assert ended.value.code == 2
+    assert "0 or more" in capsys.readouterr().err
+    assert kept.exists()
+
+
+def test_a_pruning_says_what_it_could_not_remove(tmp_path, capsys):
+    for name in ("ab", "cd"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "ab" / f"{'a' * 64}.json").mkdir()
+    (tmp_path / "cd" / f"{'c' * 64}.json").write_text("{}")
+    code = cli.main(["cache", f"--cache-dir={tmp_path}", "--prune", "--max-age-days=0"])
+    told = capsys.readouterr()
+    assert code == 1
+    assert told.out.startswith("removed 1 answers")
+    assert "1 answer could not be removed (" in told.err
+    assert len(told.err.splitlines()) == 1
+
+
 # -- test -----------------------------------------------------------------------------------
 
 

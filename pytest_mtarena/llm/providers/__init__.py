@@ -14,7 +14,7 @@ from pytest_mtarena.errors import UsageError
 from pytest_mtarena.llm.chat import ChatRequest, ErrorKind, Finish, ToolCall, Usage
 from pytest_mtarena.records import Json
 
-PARSER_VERSION = 2
+PARSER_VERSION = 3
 """Grows when the same bytes of a provider would be read as another reply."""
 
 
@@ -60,6 +60,8 @@ class Reading:
         self.calls = ToolCalls()
         self.finish: Finish | None = None
         """None until the provider says why it ended."""
+        self.finish_word = ""
+        """The provider's own word for that, cut."""
         self.model = ""
         self.raw_usage: dict[str, Json] = {}
         self.answered = False
@@ -80,6 +82,13 @@ class Reading:
     def usage(self) -> Usage | None:
         """Return the tokens; None when the provider reported none."""
         raise NotImplementedError
+
+    def end(self, reason: str) -> None:
+        """Take the provider's word for the end of the reply; a filter that was told stays."""
+        if reason.lower() in _BROKEN:
+            self.broken = f"the reply ended with {reason}"
+        elif reason and self.finish != "content_filter":
+            self.finish, self.finish_word = finish_of(reason), label(reason)
 
     @property
     def begun(self) -> bool:
@@ -107,9 +116,13 @@ class ToolCalls:
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
+        self._by_id: dict[str, _Call] = {}
+        """The first call of an id."""
+        self._by_index: dict[object, _Call] = {}
+        """The last call of an index."""
 
-    def __bool__(self) -> bool:
-        return bool(self._calls)
+    def __len__(self) -> int:
+        return len(self._calls)
 
     def piece(
         self, *, index: object = None, id: str = "", name: str = "", arguments: str = ""
@@ -119,22 +132,24 @@ class ToolCalls:
         A known id decides, then a new id together with a name (a new call, whatever its index:
         some servers count them all 0), then the index, then the last call.
         """
+        index = index if isinstance(index, int | float | str) else None
         call = self._find(index, id, name)
         if call is None:
-            call = _Call(index, id)
+            call = _Call(id)
             self._calls.append(call)
+            if index is not None:
+                self._by_index[index] = call
         call.id = call.id or id
+        if call.id:
+            self._by_id.setdefault(call.id, call)
         call.name = call.name or name
         call.arguments.append(arguments)
 
     def _find(self, index: object, id: str, name: str) -> _Call | None:
-        if id:
-            known = [call for call in self._calls if call.id == id]
-            if known:
-                return known[0]
-        at = [call for call in self._calls if call.index == index] if index is not None else []
-        if at:
-            last = at[-1]
+        if id and id in self._by_id:
+            return self._by_id[id]
+        last = self._by_index.get(index) if index is not None else None
+        if last is not None:
             return None if id and name and last.id else last
         if index is not None or (id and self._calls and self._calls[-1].id) or name:
             return None
@@ -153,10 +168,9 @@ class ToolCalls:
 
 
 class _Call:
-    __slots__ = ("arguments", "id", "index", "name")
+    __slots__ = ("arguments", "id", "name")
 
-    def __init__(self, index: object, id: str) -> None:
-        self.index = index
+    def __init__(self, id: str) -> None:
         self.id = id
         self.name = ""
         self.arguments: list[str] = []
@@ -281,6 +295,7 @@ def kind_of(status: int) -> ErrorKind:
         401: "auth",
         402: "auth",
         403: "auth",
+        407: "auth",
         404: "not_found",
         408: "timeout",
         429: "rate_limit",
@@ -289,7 +304,7 @@ def kind_of(status: int) -> ErrorKind:
 
 
 _FINISH: Mapping[str, Finish] = {
-    **dict.fromkeys(("stop", "eos", "end_turn", "stop_sequence"), "stop"),
+    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete"), "stop"),
     **dict.fromkeys(
         ("length", "max_tokens", "model_length", "model_context_window_exceeded"), "length"
     ),
@@ -297,11 +312,29 @@ _FINISH: Mapping[str, Finish] = {
     **dict.fromkeys(
         (
             *("content_filter", "refusal", "safety", "image_safety", "recitation", "language"),
-            *("blocklist", "prohibited_content", "spii"),
+            *("blocklist", "prohibited_content", "spii", "sensitive", "error_toxic"),
+            *("image_prohibited_content", "image_recitation"),
         ),
         "content_filter",
     ),
+    # Google: "all other reasons that stopped the generation"; Anthropic: a turn to go on with.
+    **dict.fromkeys(
+        (
+            *("other", "image_other", "no_image", "pause_turn", "pause_run"),
+            *("too_many_tool_calls", "missing_thought_signature"),
+        ),
+        "interrupted",
+    ),
 }
+
+_BROKEN = frozenset(
+    {
+        *("malformed_function_call", "unexpected_tool_call", "malformed_response"),
+        *("error", "network_error", "insufficient_system_resource", "timeout"),
+        *("abort", "aborted", "cancelled", "canceled", "user_cancel"),
+    }
+)
+"""Words for a reply that the provider could not deliver: the same request may well succeed."""
 
 
 def finish_of(reason: str) -> Finish:
@@ -338,6 +371,15 @@ def listed(value: object) -> list[Any]:
 def word(value: object) -> str:
     """Return the value if it is a text, otherwise "" (null is usual in streams)."""
     return value if isinstance(value, str) else ""
+
+
+LABEL = 200
+"""Characters of what a provider says of itself: the model, the end, the ids of tool calls."""
+
+
+def label(value: object) -> str:
+    """Return a name that a provider gives, cut, as text that can be written; "" for none."""
+    return word(value)[:LABEL].encode("utf-8", "replace").decode("utf-8")
 
 
 def as_json(value: object) -> str:

@@ -11,7 +11,7 @@ from pytest_mtarena.llm.providers import (
     as_json,
     as_object,
     count,
-    finish_of,
+    label,
     listed,
     mapping,
     total,
@@ -173,7 +173,7 @@ class MessageReading(Reading):
 
     def _message(self, message: Mapping[str, Any]) -> None:
         self.answered = True
-        self.model = word(message.get("model")) or self.model
+        self.model = label(message.get("model")) or self.model
         self._count(message.get("usage"))
 
     def _count(self, usage: object) -> None:
@@ -190,8 +190,8 @@ class MessageReading(Reading):
             if self._schema_tool and block.get("name") == self._schema_tool:
                 self._schema_blocks.add(index)
             else:
-                name, id = word(block.get("name")), word(block.get("id"))
-                self.calls.piece(index=index, id=id, name=name)
+                asked, id = word(block.get("name")), label(block.get("id"))
+                self.calls.piece(index=index, id=id, name=asked)
 
     def _delta(self, index: object, delta: Mapping[str, Any]) -> None:
         if delta.get("type") == "text_delta":
@@ -226,7 +226,7 @@ class MessageReading(Reading):
     def _reason(self, given: Mapping[str, Any]) -> None:
         reason = word(given.get("stop_reason"))
         if reason:
-            self.finish = finish_of(reason)
+            self.end(reason)
             if self._schema_blocks and not self.calls and self.finish == "tool_calls":
                 self.finish = "stop"
 

@@ -13,7 +13,7 @@ from pytest_mtarena.llm.providers import (
     as_json,
     as_object,
     count,
-    finish_of,
+    label,
     listed,
     mapping,
     total,
@@ -21,8 +21,6 @@ from pytest_mtarena.llm.providers import (
     word,
 )
 from pytest_mtarena.records import Json
-
-_BROKEN = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
 
 _SIGNATURE = "#signature="
 """Parts the id of a tool call from the signature of the thought behind it.
@@ -200,7 +198,7 @@ class ContentReading(Reading):
     def take(self, event: Json, name: str) -> None:
         """Take one chunk."""
         given = mapping(event)
-        self.model = word(given.get("modelVersion")) or self.model
+        self.model = label(given.get("modelVersion")) or self.model
         self.raw_usage.update(mapping(given.get("usageMetadata")))
         if word(mapping(given.get("promptFeedback")).get("blockReason")):
             self.answered = True
@@ -220,10 +218,8 @@ class ContentReading(Reading):
         for part in map(mapping, listed(mapping(candidate.get("content")).get("parts"))):
             self._part(part)
         reason = word(candidate.get("finishReason"))
-        if reason in _BROKEN:
-            self.broken = f"the reply ended with {reason}"
-        elif reason and reason != "FINISH_REASON_UNSPECIFIED":
-            self.finish = finish_of(reason)
+        if reason != "FINISH_REASON_UNSPECIFIED":
+            self.end(reason)
 
     def _part(self, part: Mapping[str, Any]) -> None:
         if part.get("thought") is True:
@@ -233,8 +229,8 @@ class ContentReading(Reading):
             self.pieces.append(text)
         call = mapping(part.get("functionCall"))
         if call:
-            position = len(self.calls.all())
-            id = word(call.get("id")) or f"{_MADE_UP}{position}"
+            position = len(self.calls)
+            id = label(call.get("id")) or f"{_MADE_UP}{position}"
             signature = word(part.get("thoughtSignature"))
             self.calls.piece(
                 index=position,

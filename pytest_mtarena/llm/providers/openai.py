@@ -10,7 +10,7 @@ from pytest_mtarena.llm.providers import (
     Reading,
     as_json,
     count,
-    finish_of,
+    label,
     listed,
     mapping,
     word,
@@ -117,7 +117,7 @@ class CompletionReading(Reading):
         self.ended = True
 
     def _choice(self, chunk: Mapping[str, Any]) -> None:
-        self.model = word(chunk.get("model")) or self.model
+        self.model = label(chunk.get("model")) or self.model
         # The last word on usage counts, wherever it stands: a chunk may have choices and usage.
         self.raw_usage = dict(mapping(chunk.get("usage"))) or self.raw_usage
         for choice in listed(chunk.get("choices")):
@@ -134,17 +134,13 @@ class CompletionReading(Reading):
             self.finish = "content_filter"
         for position, call in enumerate(listed(part.get("tool_calls"))):
             self._call(mapping(call), position if "message" in choice else None)
-        reason = word(choice.get("finish_reason"))
-        if reason == "error":
-            self.broken = "the provider ended the reply with an error"
-        elif reason and self.finish != "content_filter":
-            self.finish = finish_of(reason)
+        self.end(word(choice.get("finish_reason")))
 
     def _call(self, call: Mapping[str, Any], position: int | None) -> None:
         function = mapping(call.get("function"))
         self.calls.piece(
             index=call.get("index") if position is None else position,
-            id=word(call.get("id")),
+            id=label(call.get("id")),
             name=word(function.get("name")),
             arguments=as_json(function.get("arguments")),
         )

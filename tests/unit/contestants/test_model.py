@@ -12,8 +12,12 @@ from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_mtarena.contestants.kept import Kept
 from pytest_mtarena.contestants.model import ANSWER_TOKENS, ModelContestant, ask_again, divide
-from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, Usage
+from pytest_mtarena.contestants.revising import add
+from pytest_mtarena.contestants.tools import Toolbox
+from pytest_mtarena.llm.cache import CachingChat, Store
+from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, ToolCall, Usage
 from pytest_mtarena.llm.client import ProviderChat
 from pytest_mtarena.llm.prices import Cost, Estimate, Rate, tokens_about
 from pytest_mtarena.llm.prompts import make_prompt
@@ -261,7 +265,7 @@ REPLIES = {
     "the last is missing": ("1. Um\n2. Três", [1, 1, 1]),
     "another order": ("2. Dois\n1. Um\n3. Três", []),
     "no text after a number": ("1. Um\n2.\n3. Três", [1]),
-    "no text after two numbers": ("1. Um\n2.\n3. ", [2]),
+    "no text after two numbers": ("1. Um\n2.\n3. ", [1, 1, 1]),
     "a number twice": ("1. Um\n2. Três\n2. Dois\n3. Três", [1]),
     "a stray line within": ("1. Um\n1984: nada\n2. Dois\n3. Três", []),
     "a stray line first": ("1984: nada\n1. Um\n2. Dois\n3. Três", []),
@@ -365,6 +369,119 @@ def test_an_entry_alone_that_is_cut_is_truncated():
     assert "--mt-max-tokens" in none.failure.message
     assert none.usage["completion_tokens"] == 16
     assert len(chat.requests) == 2
+
+
+ENTRY = {"id": "e0", "index": 0, "source": "One"}
+
+
+@pytest.mark.parametrize("bad", ["<think>of it</think>", "\ud800"])
+def test_a_revision_that_is_no_answer_is_not_kept(tmp_path, bad):
+    inner = Echo({0: bad, 1: "better", 2: "best"})
+    further = CachingChat(inner, tmp_path, parser_version="1")
+    made = contestant(Echo(), further=further)
+
+    def revise():
+        return asyncio.run(made.revise(ENTRY, "ONE", "Say it better.", CONFIG))
+
+    assert revise().failure.kind == "parse_error"
+    assert (revise().output, len(inner.requests)) == ("better", 2)
+    assert (revise().output, len(inner.requests)) == ("better", 2)
+    made.forget_revision(ENTRY, "ONE", "Say it better.", CONFIG)
+    revise()
+    assert len(inner.requests) == 3
+
+
+def looks_up(word: str) -> str:
+    """Look a word up."""
+    return "Um"
+
+
+CALLS = ChatReply(
+    text="", finish="tool_calls", tool_calls=(ToolCall(id="1", name="f", arguments="{}"),)
+)
+
+
+def with_tools(inner, directory):
+    further = CachingChat(inner, directory, parser_version="1")
+    tools = Toolbox({"looks_up": looks_up})
+    made = contestant(inner, further=further, tools=tools, max_tool_rounds=1)
+    return asyncio.run(made.attempt([ENTRY], CONFIG))[0]
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [
+        ("<think>of it</think>", "parse_error"),
+        (CALLS, "tool_rounds"),
+        (ChatReply(text="half", finish="interrupted"), "interrupted"),
+        (ChatError("request", "the dialogue is too long", status=400), "api_error"),
+    ],
+)
+def test_rounds_whose_outcome_is_an_error_are_not_kept(tmp_path, end, kind):
+    assert with_tools(Echo({0: CALLS, 1: end}), tmp_path).failure.kind == kind
+    inner = Echo({0: CALLS, 1: "Um"})
+    one = with_tools(inner, tmp_path)
+    assert (one.output, len(inner.requests)) == ("Um", 2)
+    again = with_tools(inner, tmp_path)
+    assert (again.output, len(inner.requests)) == ("Um", 2)
+
+
+def test_rounds_before_a_call_that_failed_by_itself_are_not_paid_again(tmp_path):
+    down = ChatError("server", "answered 503", status=503)
+    assert with_tools(Echo({0: CALLS, 1: down}), tmp_path).failure.kind == "api_error"
+    inner = Echo({0: "Um"})
+    assert (with_tools(inner, tmp_path).output, len(inner.requests)) == ("Um", 1)
+
+
+def test_an_answer_that_cannot_be_written_is_flagged(tmp_path):
+    for number in range(256):
+        (tmp_path / f"{number:02x}").write_text("in the way")
+    kept = Kept(Store(tmp_path), {"model": "m-1"})
+    further = CachingChat(Echo({0: "One."}), tmp_path, parser_version="1")
+    made = contestant(Echo(), kept=kept, further=further)
+    one, other = asyncio.run(made.attempt(entries_of(["One", "Two"]), CONFIG))
+    revised = asyncio.run(made.revise(ENTRY, "ONE", "Better.", CONFIG))
+    assert (one.output, other.output) == ("ONE", "TWO")
+    for attempted in (one, other, revised, add(other.model_copy(update={"metadata": {}}), one)):
+        assert attempted.metadata["cache_error"]
+        assert str(tmp_path) not in attempted.metadata["cache_error"]
+
+
+def broken_off(text):
+    return ChatReply(
+        text=text, finish="interrupted", finish_word="OTHER", usage=USAGE, model="served-1"
+    )
+
+
+def test_after_an_interruption_only_the_unanswered_are_asked_again():
+    chat = Echo({0: broken_off("1. ONE\n2. TWO\n3. TH")})
+    attempts = attempt(chat, list(WORDS))
+    assert outputs(attempts) == ["ONE", "TWO", "THREE", "FOUR"]
+    assert sizes(chat) == [4, 2]
+    assert attempts[3].metadata["asked_again"] == ["interrupted"]
+
+
+def test_an_entry_alone_that_is_interrupted_is_asked_again_and_then_an_error():
+    chat = Echo({0: broken_off("Half of")})
+    (one,) = attempt(chat, ["One and two"])
+    assert (one.output, one.metadata["calls"]) == ("ONE AND TWO", 2)
+    assert one.metadata["finish_reasons"] == ["interrupted", "stop"]
+    chat = Echo({"*": broken_off("Half of")})
+    (one,) = attempt(chat, ["One and two"])
+    assert (one.output, one.raw_output, len(chat.requests)) == (None, "Half of", 3)
+    assert one.failure.kind == "interrupted"
+    assert "(OTHER)" in one.failure.message
+
+
+def test_a_text_whose_end_is_unknown_is_flagged():
+    weird = ChatReply(text="1. A\n2. B", finish="unknown", finish_word="weird\n", usage=USAGE)
+    silent = ChatReply(text="C", finish="unknown", usage=USAGE)
+    batch = attempt(Echo({0: weird}), ["One", "Two"])
+    assert [one.metadata["unknown_end"] for one in batch] == ["weird", "weird"]
+    (one,) = attempt(Echo({0: silent}), ["One"])
+    assert (one.output, one.metadata["unknown_end"]) == ("C", "not told")
+    (one,) = attempt(Echo(), ["One"])
+    assert "unknown_end" not in one.metadata
 
 
 def test_a_blocked_batch_costs_only_the_entry_that_is_blocked():

@@ -293,8 +293,13 @@ def test_a_reply_that_cannot_be_written_is_used_all_the_same(tmp_path):
     chat = cached(inner, tmp_path)
     shard = tmp_path / chat.key(request())[:2]
     shard.write_text("in the way", encoding="utf-8")
-    assert ask(chat, request())[0].text == "reply 1"
+    (reply,) = ask(chat, request())
+    assert reply.text == "reply 1"
     assert chat.counts()["write_errors"] == 1
+    assert reply.not_kept
+    assert str(tmp_path) not in reply.not_kept
+    assert "not_kept" not in reply.model_dump()
+    assert not ask(chat, request("another"))[0].not_kept
 
 
 def test_a_directory_that_cannot_be_one(tmp_path):
@@ -354,6 +359,18 @@ def test_pruning_touches_nothing_of_others(tmp_path):
     os.utime(old, (0, 0))
     chat.prune(max_bytes=0)
     assert files(tmp_path) == sorted([mine, beside, elsewhere, young])
+
+
+def test_what_cannot_be_removed_is_counted_and_stops_nothing(tmp_path):
+    chat = cached(Counter(), tmp_path)
+    for text in "abc":
+        ask(chat, request(text))
+    stuck = tmp_path / "aa" / f"{'a' * 64}.json"
+    (stuck / "inside").mkdir(parents=True)  # in place of a file that the system does not let go
+    done = chat.prune(max_bytes=0)
+    assert (done.removed, done.not_removed, done.entries) == (3, 1, 1)
+    assert done.why
+    assert str(tmp_path) not in done.why
 
 
 def test_a_directory_that_is_missing_is_an_empty_cache(tmp_path):

@@ -33,6 +33,17 @@ from pytest_mtarena.llm.cleaning import clean, without_thought
         ("Here it is:\n```\nBom dia.\n```", "Good morning.", "Bom dia."),
         ("Bom dia.\n\n(Informal: oi.)", "Good morning.", "Bom dia."),
         ("Translation:\nEle disse: sim.", "He said: yes.", "Ele disse: sim."),
+        ("Sure! Here is the translation:\nBom dia, Ana.", "Good morning, Ana.", "Bom dia, Ana."),
+        ("Sure, here you go:\nBom dia.", "Good morning.", "Bom dia."),
+        ("Here it is:\nBom dia, Ana.", "Good morning, Ana.", "Bom dia, Ana."),
+        ("Aqui está a tradução:\nBom dia.", "Good morning.", "Bom dia."),
+        ("Übersetzung:\nGuten Tag.", "Good morning.", "Guten Tag."),
+        ("译文：\n早上好。", "Good morning.", "早上好。"),
+        ("## Translation:\nBom dia.", "Good morning.", "Bom dia."),
+        ("Translation:\nPão:\nfrancês", "Bread:\nFrench", "Pão:\nfrancês"),
+        ("Vai assim:\n```\nBom dia, Ana.\n```", "Good morning, Ana.", "Bom dia, Ana."),
+        ("Um.\n\nDois.\n\nInformal.", "One. Two.", "Um.\n\nDois."),
+        ("Um. Dois.\n\nInformal.", "One. Two.", "Um. Dois."),
         ("Translation:\n\nÀs dez e meia.", "At 10:30.", "Às dez e meia."),
         ("Translation:\n\nUm.\n\nDois.", "One.\n\nTwo.", "Um.\n\nDois."),
         ('"Três linhas.\nDuas.\nUma."', "Three lines.\nTwo.\nOne.", "Três linhas.\nDuas.\nUma."),
@@ -65,6 +76,17 @@ def test_what_wraps_a_translation_goes(reply, source, expected):
         ("Um\n\nDois", "One\n\nTwo"),
         ("Nota:\nDois", "A note\nTwo"),
         ("Ele escreveu:\nConcordo.", "He wrote: I agree."),
+        ("Ele disse:\n'Vem cá.'", "He said, 'Come here.'"),
+        ("Ele disse:\nVem cá.", "He told me to come here."),
+        ("Nota:\nleia isto primeiro.", "Note – read this first."),
+        ("Nota:\nleia isto primeiro.", "Note - read this first."),
+        ("Aviso:\nfechado.", "WARNING (closed)."),
+        ("A tradução:\né grátis.", "The translation is free."),
+        ("Tradução:\numa arte.", "Traduire, un art."),
+        ("Here you go:\nJoão.", "Aqui tens, João."),
+        ("Answer:\nfive.", "Resposta – cinco."),
+        ("Sure, here you go:\nFive.", "Claro, aqui tens, cinco."),
+        ("Answer:\n'five'", "Resposta 'cinco'"),
         ("A todos:\n\nBom dia.", "To all: good morning."),
         ("Para todos：\n早上好。", "To all：good morning."),
         ('Ele disse:\n"Sim"', 'He said: "yes"'),
@@ -85,6 +107,18 @@ def test_what_wraps_a_translation_goes(reply, source, expected):
 )
 def test_what_belongs_to_a_translation_stays(reply, source):
     assert clean(reply, source) == reply
+
+
+@pytest.mark.parametrize(
+    "label", ["Portuguese:", "**Portuguese:**", "In Portuguese:", "Brazilian Portuguese:"]
+)
+def test_the_name_of_the_language_is_a_label_unless_the_source_speaks_of_it(label):
+    reply = f"{label}\nBom dia, Ana."
+    assert clean(reply, "Good morning, Ana.", "Portuguese (Brazil)") == "Bom dia, Ana."
+    assert clean(reply, "Good morning, Ana.", "German") == reply
+    assert clean(reply, "Portuguese, good morning, Ana.", "Portuguese") == reply
+    assert clean(reply, "Good morning, Ana.") == reply
+    assert clean("English:\nthe language.", "Inglês – o idioma.", "English").startswith("English")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +152,11 @@ def test_long_replies_are_cleaned_in_linear_time():
         "`" * 500_000,
         " \n" * 500_000,
         "<text>" * 200_000,
+        "\n" + "." * 500_000 + "x",
+        "\n" + '."' * 250_000 + "x",
+        ":\n" * 250_000,
     ):
         clean(f"a{reply}", "x")
+        clean(f"a{reply}", "x. y.")
         clean(reply, "x")
     assert time.perf_counter() - start < 5

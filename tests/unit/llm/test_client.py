@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import json
 import threading
@@ -20,6 +21,7 @@ from pytest_mtarena.llm.budget import Budget, Toll
 from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, ChatRequest, Message
 from pytest_mtarena.llm.client import ProviderChat, checked_url
 from pytest_mtarena.llm.keys import Key, MissingKey
+from pytest_mtarena.llm.proxies import place_of
 from pytest_mtarena.llm.retry import Gate, RealClock, Retry
 from tests.unit.llm.loopback import Answer, Loopback, Seen, events, good, named, piece
 
@@ -713,6 +715,112 @@ def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> 
             return reply.text, proxy.seen[0].headers["host"]
 
     assert run(go()) == ("ola", "models.invalid")
+
+
+def through(
+    monkeypatch: pytest.MonkeyPatch, proxy: str, url: str = "http://models.invalid/v1"
+) -> ChatError:
+    """Return how a call through a proxy fails."""
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, proxy)
+
+    async def go() -> ChatError:
+        key = Key("x", "SOME_KEY")
+        chat = ProviderChat("compatible", base_url=url, key=key, retry=QUICK)
+        with pytest.raises(ChatError) as caught:
+            await chat.ask(ASK)
+        await chat.aclose()
+        return caught.value
+
+    error = run(go())
+    assert "pass-word" not in str(error)
+    return error
+
+
+QUICK = Retry(tries=3, base=0.001)
+
+
+@pytest.mark.parametrize("port", ["bad", "99999", "pass-word"])
+def test_a_proxy_whose_address_is_none_is_tried_once(
+    monkeypatch: pytest.MonkeyPatch, port: str
+) -> None:
+    error = through(monkeypatch, f"http://user:pass-word@127.0.0.1:{port}")
+    assert (error.kind, error.tries) == ("connection", 1)
+    assert "proxy 127.0.0.1" in str(error)
+
+
+def test_a_proxy_that_nobody_knows_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = through(monkeypatch, "http://user:pass-word@proxy.invalid:3128")
+    assert (error.kind, error.tries) == ("connection", 1)
+    assert "cannot connect to the proxy proxy.invalid:3128 (its host is not known)" in str(error)
+
+
+@pytest.mark.parametrize("url", ["http://models.invalid/v1", "https://models.invalid/v1"])
+def test_a_proxy_that_does_not_listen_is_named(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    error = through(monkeypatch, "http://user:pass-word@127.0.0.1:1", url)
+    assert (error.kind, error.tries) == ("connection", 3)
+    assert "cannot connect to the proxy 127.0.0.1:1 (" in str(error)
+
+
+async def proxy_that_says(status: int, reader: Any, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(f"HTTP/1.1 {status} Not today\r\nContent-Length: 0\r\n\r\n".encode())
+    await writer.drain()
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "status", "kind", "tries"),
+    [
+        ("http", 407, "auth", 1),
+        ("https", 407, "auth", 1),
+        ("https", 403, "auth", 1),
+        ("https", 400, "request", 1),
+        ("https", 502, "server", 3),
+    ],
+)
+def test_what_a_proxy_says_is_told_as_its_word(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, status: int, kind: str, tries: int
+) -> None:
+    said = functools.partial(proxy_that_says, status)
+
+    async def serve() -> tuple[asyncio.Server, int]:
+        server = await asyncio.start_server(said, "127.0.0.1", 0)
+        return server, server.sockets[0].getsockname()[1]
+
+    loop = asyncio.new_event_loop()
+    server, port = loop.run_until_complete(serve())
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        proxy = f"http://user:pass-word@127.0.0.1:{port}"
+        error = through(monkeypatch, proxy, f"{scheme}://models.invalid/v1")
+    finally:
+        loop.call_soon_threadsafe(server.close)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+    assert (error.kind, error.status, error.tries) == (kind, status, tries)
+    assert f"the proxy 127.0.0.1:{port} answered {status}: Not today" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("proxy", "place"),
+    [
+        ("http://proxy.example:3128", "proxy.example:3128"),
+        ("http://user:pass-word@proxy.example:3128/path?x", "proxy.example:3128"),
+        ("http://user:pass/word@proxy.example", "proxy.example"),
+        ("http://user:pass@word@[::1]:80", "[::1]:80"),
+        ("http://user:pass-word", "user"),
+        ("http://user:12pass-word", "user"),
+        ("http://user:pass-word@", "without a host"),
+        ("http://", "without a host"),
+    ],
+)
+def test_what_may_be_said_of_a_proxy(proxy: str, place: str) -> None:
+    assert place_of(proxy) == place
 
 
 @pytest.mark.parametrize(

@@ -71,12 +71,20 @@ def test_another_set_of_keys_sets_the_whole_reply_aside(reply, kind):
     assert found.whole
 
 
-@pytest.mark.parametrize("value", [5, None, True, ["x"], {"x": "y"}, 1e999, "\ud800"])
+@pytest.mark.parametrize("value", [5, True, ["x"], {"x": "y"}, 1e999, "\ud800"])
 def test_a_value_that_is_no_text_costs_its_own_key(value):
     found = read(json.dumps({"a1": "x", "a2": value}), KEYS)
     assert found.texts == {"a1": "x"}
     assert [(one.kind, one.where) for one in found.problems] == [("not_text", "a2")]
     assert not found.whole
+
+
+@pytest.mark.parametrize("value", [None, "", " "])
+def test_a_last_key_that_is_only_filled_up_sets_the_whole_reply_aside(value):
+    found = read(json.dumps({"a1": "the text of a2", "a2": value}), KEYS)
+    assert found.whole
+    assert not read(json.dumps({"a1": value, "a2": "x"}), KEYS).whole
+    assert not read(json.dumps({"a1": value}), ["a1"]).whole
 
 
 def test_an_empty_value_costs_its_own_key():

@@ -89,6 +89,20 @@ def test_a_reply_that_was_counted_anew_is_not_to_be_trusted(reply):
     assert read(reply, THREE).whole
 
 
+@pytest.mark.parametrize("end", ["3.", "3. ", '3. ""', "3. -", "3. **", "3. …", "3.\n3."])
+def test_a_last_number_that_is_only_filled_up_sets_the_whole_reply_aside(end):
+    found = read(f"1. text of 2\n2. text of 3\n{end}", THREE)
+    assert found.whole
+    assert 3 not in found.texts
+    assert not read(f"1. a\n2. b\n{end}", THREE, cut=True).whole
+
+
+def test_a_text_of_marks_has_an_answer_of_marks():
+    found = read("1. a\n2. …\n3. ?!", ["a", "...", "?!"])
+    assert found.texts == {1: "a", 2: "…", 3: "?!"}
+    assert not found.whole
+
+
 @pytest.mark.parametrize("text", ["1.5 litres", "10:30", "1-2 goals", "2024", "1984 was"])
 def test_numbers_of_the_text_are_no_markers(text):
     found = read(f"1. a\n{text}\n2. b\n3. c", THREE)

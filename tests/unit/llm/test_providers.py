@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from pytest_mtarena.llm.chat import (
 from pytest_mtarena.llm.client import ProviderChat
 from pytest_mtarena.llm.keys import Key
 from pytest_mtarena.llm.providers import (
+    LABEL,
     NAMES,
     Fault,
     ToolCalls,
@@ -541,7 +543,7 @@ def test_anthropic_without_streaming() -> None:
         ("refusal", "content_filter"),
         ("stop_sequence", "stop"),
         ("model_context_window_exceeded", "length"),
-        ("pause_turn", "unknown"),
+        ("pause_turn", "interrupted"),
     ],
 )
 def test_anthropic_finish(reason: str, expected: str) -> None:
@@ -684,7 +686,7 @@ def test_google_schema_of_nested_forms() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "expected"),
-    [("MAX_TOKENS", "length"), ("SAFETY", "content_filter"), ("OTHER", "unknown")],
+    [("MAX_TOKENS", "length"), ("SAFETY", "content_filter"), ("OTHER", "interrupted")],
 )
 def test_gemini_finish(reason: str, expected: str) -> None:
     stream = events(content({"text": "a"}, finish=reason), done=False)
@@ -734,12 +736,35 @@ def ended(provider: str, reason: str) -> Answer:
         ("stop", "stop"),
         ("end_turn", "stop"),
         ("STOP", "stop"),
+        ("OTHER", "interrupted"),
+        ("pause_turn", "interrupted"),
+        ("TOO_MANY_TOOL_CALLS", "interrupted"),
     ],
 )
 def test_a_gateway_may_pass_on_the_word_of_another(
     provider: str, reason: str, expected: str
 ) -> None:
     assert asked(provider, PLAIN, ended(provider, reason))[0].finish == expected
+
+
+@pytest.mark.parametrize("provider", ENDED)
+@pytest.mark.parametrize(
+    "reason",
+    ["error", "abort", "network_error", "insufficient_system_resource", "MALFORMED_RESPONSE"],
+)
+def test_a_reply_that_could_not_be_delivered_is_an_error(provider: str, reason: str) -> None:
+    with pytest.raises(ChatError) as caught:
+        asked(provider, PLAIN, ended(provider, reason))
+    assert caught.value.kind == "server"
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize("provider", ENDED)
+def test_the_word_of_the_provider_is_told_and_cut(provider: str) -> None:
+    reply, _ = asked(provider, PLAIN, ended(provider, "weird"))
+    assert (reply.finish, reply.finish_word) == ("unknown", "weird")
+    reply, _ = asked(provider, PLAIN, ended(provider, "w" * 1_000_000))
+    assert (reply.finish, len(reply.finish_word)) == ("unknown", LABEL)
 
 
 def test_a_word_that_nobody_knows() -> None:
@@ -897,6 +922,70 @@ def test_gemini_a_call_that_the_provider_could_not_read(reason: str) -> None:
         asked("gemini", DIALOGUE, events(content({"text": "a"}, finish=reason), done=False))
     assert caught.value.kind == "server"
     assert reason in str(caught.value)
+
+
+HUGE = "x" * 1_000_000
+
+
+def test_what_a_provider_says_of_itself_is_cut() -> None:
+    call = {"index": 0, "id": HUGE, "function": {"name": "f", "arguments": "{}"}}
+    whole = {"model": HUGE, "choices": [{"message": {"tool_calls": [call]}}]}
+    tool = {"type": "tool_use", "id": HUGE, "name": "f", "input": {}}
+    message = {"model": HUGE, "content": [tool], "stop_reason": "tool_use"}
+    part = {"functionCall": {"name": "f", "id": HUGE}}
+    answers = {
+        "compatible": whole,
+        "anthropic": message,
+        "gemini": content(part, finish="STOP", modelVersion=HUGE),
+    }
+    for provider, answer in answers.items():
+        reply, _ = asked(provider, DIALOGUE, Answer(json=answer))
+        assert len(reply.model) == LABEL
+        assert len(reply.tool_calls[0].id) == LABEL
+
+
+def test_a_name_with_half_a_letter_can_be_written() -> None:
+    answer = {"model": "m\ud800", "choices": [{"message": {"content": "a"}}]}
+    reply, _ = asked("compatible", PLAIN, Answer(json=answer))
+    assert reply.model == "m?"
+
+
+def test_the_signature_of_a_thought_is_not_cut() -> None:
+    part = {"functionCall": {"name": "f", "id": "1"}, "thoughtSignature": HUGE}
+    answer = Answer(json=content(part, finish="STOP"))
+    reply, _ = asked("gemini", DIALOGUE, answer)
+    assert reply.tool_calls[0].id.endswith(HUGE)
+
+
+@pytest.mark.parametrize("provider", ENDED)
+def test_thousands_of_tool_calls_take_linear_time(provider: str) -> None:
+    def seconds(count: int) -> float:
+        reading = provider_named(provider).reading(PLAIN)
+        start = time.perf_counter()
+        for at in range(count):
+            call = {"index": at, "id": f"c{at}", "function": {"name": "f", "arguments": "{}"}}
+            start_of = {"type": "tool_use", "id": f"c{at}", "name": "f", "input": {}}
+            if provider == "gemini":
+                reading.take(content({"functionCall": {"name": "f"}}), "")
+            elif provider == "anthropic":
+                reading.take(
+                    {"type": "content_block_start", "index": at, "content_block": start_of}, ""
+                )
+                reading.take({"type": "content_block_stop", "index": at}, "")
+            else:
+                reading.take(piece(tool_calls=[call]), "")
+        assert len(reading.calls.all()) == count
+        return time.perf_counter() - start
+
+    assert seconds(20_000) < 2
+
+
+@pytest.mark.parametrize("index", [[], {}, True, 0.0, float("nan"), "0"])
+def test_an_index_may_be_anything(index: Any) -> None:
+    call = {"index": index, "id": "a", "function": {"name": "f", "arguments": "{}"}}
+    stream = events(piece(tool_calls=[call]), piece(finish="tool_calls"))
+    reply, _ = asked("compatible", PLAIN, stream)
+    assert [each.id for each in reply.tool_calls] == ["a"]
 
 
 def test_openrouter_keeps_the_line_alive_and_tells_the_cost() -> None:

@@ -99,3 +99,14 @@ def test_outputs_that_were_cut_at_the_limit_of_tokens():
     rows = [{**row, "metadata": {"truncated": row["entry_id"] != "e2"}} for row in run.rows]
     report = run.referee.score(rows, run.statistics)
     assert "2 outputs were cut at the limit of tokens (--mt-max-tokens): e1 e3" in report.caveats
+
+
+def test_outputs_of_which_nobody_knows_whether_they_are_whole():
+    run = run_of(*plain(3))
+    words = {"e1": "weird\x1b", "e3": "not told"}
+    rows = [
+        {**row, "metadata": {"unknown_end": words.get(str(row["entry_id"]))}} for row in run.rows
+    ]
+    report = run.referee.score(rows, run.statistics)
+    told = "how the model's reply ended is unknown (weird\\e, not told): e1 e3"
+    assert f"2 outputs may be cut: {told}" in report.caveats
