@@ -10,17 +10,16 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
 
+from pytest_mtarena.contestants.asked import EntryState, bill
 from pytest_mtarena.contestants.calling import clean as storable
-from pytest_mtarena.contestants.calling import describe, one_line
 from pytest_mtarena.contestants.kept import Kept
+from pytest_mtarena.contestants.replies import take_batch, take_single
 from pytest_mtarena.contestants.tools import Toolbox
-from pytest_mtarena.llm import keyed, numbered
+from pytest_mtarena.llm import keyed
 from pytest_mtarena.llm.cache import CachingChat
 from pytest_mtarena.llm.chat import Chat, ChatError, ChatReply, ChatRequest, Message, Usage
-from pytest_mtarena.llm.cleaning import Problem, clean, is_unicode, without_thought
 from pytest_mtarena.llm.prices import Cost, Estimate, tokens_about
 from pytest_mtarena.llm.prompts import (
     ASSUMED_SOURCE,
@@ -56,10 +55,6 @@ ANSWER_TOKENS = 4
 
 _NOT_DONE = ("length", "content_filter", "interrupted")
 """Ends of replies that may ask for tools with half of the arguments."""
-_COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
-_COST_UNIT = 10**12
-"""Costs are divided in whole units of 1e-12 US dollars."""
-_SHOWN = 8
 _SHOWN_CALL = 500
 """Characters of a tool call's arguments and result that stand in a row."""
 _T = TypeVar("_T")
@@ -72,12 +67,6 @@ def reported_cost(reply: ChatReply) -> Cost:
     """Return what the provider says that a call cost, and nothing computed."""
     said = None if reply.usage is None else reply.usage.cost_usd
     return Cost(reason="no prices were given", reported_usd=said)
-
-
-def served(model: str) -> str:
-    """Return the name of the model that answered; servers on this machine may name a file."""
-    is_path = model.startswith(("/", "\\")) or model[1:3] in (":\\", ":/")
-    return re.split(r"[\\/]", model.rstrip("\\/"))[-1] if is_path else model
 
 
 class ModelContestant:
@@ -206,7 +195,7 @@ class ModelContestant:
 
     async def attempt(self, entries: Sequence[Entry], config: RunConfig) -> list[Attempt]:
         """Return one attempt per entry, in their order; raises only if cancelled."""
-        states = [_State(str(entry["id"]), str(entry["source"]), entry) for entry in entries]
+        states = [EntryState(str(entry["id"]), str(entry["source"]), entry) for entry in entries]
         found: dict[str, Attempt] = {}
         left = states
         while left:
@@ -224,7 +213,7 @@ class ModelContestant:
             left = [state for state in left if state.id in others]
         return [found.get(state.id) or state.attempt() for state in states]
 
-    async def _ask_all(self, states: list[_State], config: RunConfig) -> None:
+    async def _ask_all(self, states: list[EntryState], config: RunConfig) -> None:
         """Ask for entries in one batch, and again for what got no answer."""
         alone = self._prompt.template is not None or self._tools is not None
         groups = [[one] for one in states] if alone else [states]
@@ -239,7 +228,7 @@ class ModelContestant:
             if not groups:
                 break
 
-    def _claim(self, states: Sequence[_State]) -> dict[str, asyncio.Future[None]]:
+    def _claim(self, states: Sequence[EntryState]) -> dict[str, asyncio.Future[None]]:
         """Take on the entries that nobody asks for; return the others, with what to wait for."""
         others: dict[str, asyncio.Future[None]] = {}
         for state in states:
@@ -249,7 +238,7 @@ class ModelContestant:
                     others[state.id] = other
         return others
 
-    def _release(self, states: Sequence[_State]) -> None:
+    def _release(self, states: Sequence[EntryState]) -> None:
         for state in states:
             if self._kept is not None and state.key:
                 self._kept.release(state.key)
@@ -259,7 +248,7 @@ class ModelContestant:
 
         Without tools. The attempt has the time, tokens and cost of this call alone; never raises.
         """
-        state = _State(str(entry["id"]), str(entry["source"]), entry)
+        state = EntryState(str(entry["id"]), str(entry["source"]), entry)
         request: ChatRequest | None = None
         try:
             request, message = self._revision(entry, output, wish, config)
@@ -267,8 +256,8 @@ class ModelContestant:
         except Exception as error:
             state.fail(error, 1, free=self._is_free(request))
             return state.attempt()
-        _bill([state], reply, self._cost_of(reply))
-        _take_single(state, reply, message)
+        bill([state], reply, self._cost_of(reply))
+        take_single(state, reply, message)
         if state.failure is not None:
             self._forget([request])
         return state.attempt()
@@ -303,7 +292,7 @@ class ModelContestant:
         if self._further is not self._chat:
             await self._further.aclose()
 
-    def _find(self, states: Sequence[_State], config: RunConfig) -> dict[str, Attempt]:
+    def _find(self, states: Sequence[EntryState], config: RunConfig) -> dict[str, Attempt]:
         """Return the attempts that are kept, by id; give the others the key to keep theirs under.
 
         With tools nothing is kept by entry: what a model asks of them is part of the answer.
@@ -319,7 +308,7 @@ class ModelContestant:
                 found[state.id] = kept
         return found
 
-    async def _keep(self, states: Sequence[_State]) -> None:
+    async def _keep(self, states: Sequence[EntryState]) -> None:
         """Keep what has an answer now, before anything else can go wrong."""
         if self._kept is not None:
             done = {one.key: one.attempt() for one in states if one.key and one.output is not None}
@@ -358,8 +347,8 @@ class ModelContestant:
         return request, message
 
     async def _ask(
-        self, group: list[_State], config: RunConfig, gate: asyncio.Semaphore
-    ) -> list[_State]:
+        self, group: list[EntryState], config: RunConfig, gate: asyncio.Semaphore
+    ) -> list[EntryState]:
         """Ask for a group and return those of it that have to be asked again."""
         entries = [state.entry for state in group]
         request: ChatRequest | None = None
@@ -381,15 +370,15 @@ class ModelContestant:
             for state in group:
                 state.asked_again.append("too long")
             return group
-        _bill(group, reply, self._cost_of(reply))
-        left: list[_State] = []
+        bill(group, reply, self._cost_of(reply))
+        left: list[EntryState] = []
         if len(group) == 1:
-            _take_single(group[0], reply, message)
+            take_single(group[0], reply, message)
             if reply.finish == "interrupted":
                 group[0].asked_again.append("interrupted")
                 left = group
         else:
-            left = _take_batch(group, reply, message)
+            left = take_batch(group, reply, message)
         # An answer alone that was cut is none to keep; one whose end is unknown may have been.
         may_be_cut = reply.finish in ("unknown", "interrupted")
         if not may_be_cut and not (reply.finish == "length" and len(group) == 1):
@@ -404,7 +393,7 @@ class ModelContestant:
 
     async def _with_tools(
         self,
-        state: _State,
+        state: EntryState,
         request: ChatRequest,
         message: UserMessage,
         config: RunConfig,
@@ -427,7 +416,7 @@ class ModelContestant:
 
     async def _rounds(
         self,
-        state: _State,
+        state: EntryState,
         request: ChatRequest,
         message: UserMessage,
         config: RunConfig,
@@ -439,9 +428,9 @@ class ModelContestant:
         for number in range(1, self._max_rounds + 2):
             asked.append(request)
             reply = await self._further.ask(request)
-            _bill([state], reply, self._cost_of(reply))
+            bill([state], reply, self._cost_of(reply))
             if not reply.tool_calls or reply.finish in _NOT_DONE:
-                _take_single(state, reply, message)
+                take_single(state, reply, message)
                 return
             if number > self._max_rounds:
                 break
@@ -486,268 +475,6 @@ def ask_again(group: list[_T], left: list[_T], *, is_first: bool) -> list[list[_
         return [left]
     middle = (len(left) + 1) // 2
     return [left[:middle], left[middle:]]
-
-
-@dataclass(slots=True)
-class _State:
-    """What is known of one entry while it is being attempted."""
-
-    id: str
-    source: str
-    entry: Entry
-    output: str | None = None
-    raw: str | None = None
-    failure: Failure | None = None
-    batch_sizes: list[int] = field(default_factory=list)
-    finishes: list[str] = field(default_factory=list)
-    models: list[str] = field(default_factory=list)
-    tries: int = 0
-    seconds: float = 0.0
-    first_token: float | None = None
-    usage: dict[str, int] = field(default_factory=dict)
-    calls_without_usage: int = 0
-    costs: list[float | None] = field(default_factory=list)
-    cached_costs: list[float | None] = field(default_factory=list)
-    computed: list[float | None] = field(default_factory=list)
-    """Computed costs of the calls for which the provider reported one."""
-    cost_sources: list[str] = field(default_factory=list)
-    cached_calls: int = 0
-    asked_again: list[str] = field(default_factory=list)
-    facts: dict[str, Json] = field(default_factory=dict)
-    tool_calls: list[Json] = field(default_factory=list)
-    key: str | None = None
-    """The name under which its translation is kept; None when it is not to be."""
-
-    def fail(self, error: Exception, size: int, *, free: bool) -> None:
-        """Note a call that had no reply; ``free``: it can have cost nothing."""
-        if not isinstance(error, ChatError) or error.tries:
-            self.batch_sizes.append(size)
-        if not isinstance(error, ChatError):
-            self.costs.append(0.0 if free else None)
-            self.failure = Failure(kind="exception", message=describe(error).message)
-            return
-        self.tries += error.tries
-        self.costs.append(0.0 if free or error.free else None)
-        self.facts["error_kind"] = error.kind
-        status = "" if error.status is None else f" (HTTP {error.status})"
-        if error.status is not None:
-            self.facts["error_status"] = error.status
-        self.failure = Failure(kind="api_error", message=f"{error.kind}{status}: {one_line(error)}")
-
-    def attempt(self) -> Attempt:
-        """Return what became of the entry."""
-        failure = self.failure
-        if failure is None and self.output is None:
-            why = "; ".join(self.asked_again) or "no answer"
-            failure = Failure(kind="parse_error", message=f"no answer for this entry: {why}")
-        calls, from_cache = len(self.batch_sizes), self.cached_calls > 0
-        metadata: dict[str, Json] = {
-            "calls": calls,
-            "batch_sizes": self.batch_sizes,
-            "finish_reasons": self.finishes,
-            "served_model": self.models[-1] if self.models else None,
-            "tries": self.tries,
-            "from_cache": from_cache,
-            **self.facts,
-        }
-        if len(set(self.models)) > 1:
-            metadata["served_models"] = sorted(set(self.models))
-        if self.asked_again:
-            metadata["asked_again"] = self.asked_again
-        if self.calls_without_usage:
-            metadata["calls_without_usage"] = self.calls_without_usage
-        if self.cost_sources:
-            metadata["cost_source"] = ", ".join(self.cost_sources)
-        if (computed := _total(self.computed)) is not None:
-            metadata["computed_cost_usd"] = computed
-        if self.first_token is not None:
-            metadata["first_token_seconds"] = self.first_token
-        if from_cache:
-            metadata["cached_calls"] = self.cached_calls
-            metadata["original_cost_usd"] = _total([*self.costs, *self.cached_costs])
-        return Attempt(
-            id=self.id,
-            output=self.output if failure is None else None,
-            raw_output=self.raw,
-            failure=failure,
-            latency_seconds=self.seconds if self.finishes and not from_cache else None,
-            usage=self.usage,
-            cost_usd=_total([*self.costs, *(0.0 for _ in self.cached_costs)]),
-            tool_calls=tuple(self.tool_calls),
-            metadata=metadata,
-        )
-
-
-def _take_single(state: _State, reply: ChatReply, message: UserMessage) -> None:
-    """Take the reply to a request for one entry."""
-    state.raw = storable(reply.text)
-    said, why = without_thought(reply.text, [state.source]), f"finish reason {reply.finish}"
-    if message.keys:
-        found = keyed.read(said, message.keys, cut=reply.finish == "length")
-        said = "" if found.whole else found.texts.get(message.keys[0], "")
-        why = ", ".join(dict.fromkeys(one.kind for one in found.problems)) or why
-    text = clean(said, state.source, message.target)
-    if reply.finish == "content_filter":
-        told = "the provider held the reply back (content_filter)"
-        state.failure = Failure(kind="blocked", message=told)
-    elif reply.finish == "interrupted":
-        told = f"the provider broke the reply off{_in_its_words(reply)}"
-        state.failure = Failure(kind="interrupted", message=told)
-    elif reply.finish == "length" and not text:
-        state.failure = Failure(kind="truncated", message=f"{_spent(reply)}; raise --mt-max-tokens")
-    elif not text:
-        what = "the reply has no answer for this key" if message.keys else "the reply is empty"
-        state.failure = Failure(kind="parse_error", message=f"{what} ({why})")
-    elif not is_unicode(text):
-        told = "the reply is not valid Unicode (a lone surrogate)"
-        state.failure = Failure(kind="parse_error", message=told)
-    else:
-        state.output = text
-        if reply.finish == "length":  # scored as it is: the limit is a part of the setup
-            state.facts["truncated"] = True
-        _flag_unknown_end(state, reply)
-
-
-def _flag_unknown_end(state: _State, reply: ChatReply) -> None:
-    """Note of a text that it may be cut: nobody says how the reply that it stood in ended."""
-    if reply.finish == "unknown":
-        state.facts["unknown_end"] = one_line(reply.finish_word) or "not told"
-
-
-def _in_its_words(reply: ChatReply) -> str:
-    return f" ({one_line(reply.finish_word)})" if reply.finish_word else ""
-
-
-def _spent(reply: ChatReply) -> str:
-    reasoning = None if reply.usage is None else reply.usage.reasoning_tokens
-    where = f" ({reasoning} of them for reasoning)" if reasoning else ""
-    return f"no text before the limit of tokens was reached{where}"
-
-
-def _take_batch(group: list[_State], reply: ChatReply, message: UserMessage) -> list[_State]:
-    """Take the reply to a request for several entries; return those without an answer."""
-    if reply.finish == "content_filter":
-        for state in group:
-            state.asked_again.append("blocked")
-        return list(group)
-    is_cut = reply.finish in ("length", "interrupted")
-    said = without_thought(reply.text, [state.source for state in group])
-    texts, problems, whole = _read(group, said, message, is_cut=is_cut)
-    left = []
-    for place, state in enumerate(group):
-        raw = texts.get(place)
-        text = "" if raw is None or whole else clean(raw, state.source, message.target)
-        if text and is_unicode(text):
-            state.raw, state.output = storable(raw or ""), text
-            _flag_unknown_end(state, reply)
-        else:
-            cut_by = "truncated" if reply.finish == "length" else reply.finish
-            why = _why(place, problems, whole=whole, cut_by=cut_by if is_cut else "")
-            state.asked_again.append(why)
-            left.append(state)
-    _flag_duplicates(group)
-    return left
-
-
-def _read(
-    group: Sequence[_State], reply: str, message: UserMessage, *, is_cut: bool
-) -> tuple[dict[int, str], list[tuple[int | None, Problem]], bool]:
-    """Return answers by place in the group, problems with their place, and whether all is lost."""
-    if message.keys:
-        by_key = keyed.read(reply, message.keys, cut=is_cut)
-        places = {key: place for place, key in enumerate(message.keys)}
-        return (
-            {places[key]: text for key, text in by_key.texts.items()},
-            [(places.get(one.where), one) for one in by_key.problems],
-            by_key.whole,
-        )
-    sources = [state.source for state in group]
-    by_number = numbered.read(reply, sources, message.marks, cut=is_cut)
-    found = [
-        (None if one.kind in ("stray", "out_of_range") else int(one.where) - 1, one)
-        for one in by_number.problems
-    ]
-    texts = {number - 1: text for number, text in by_number.texts.items()}
-    return texts, found, by_number.whole
-
-
-def _why(
-    place: int, problems: Sequence[tuple[int | None, Problem]], *, whole: bool, cut_by: str
-) -> str:
-    own = [one.kind for at, one in problems if at == place]
-    if whole:
-        kinds = list(dict.fromkeys(one.kind for _, one in problems))[:_SHOWN]
-        return f"the whole reply was set aside: {', '.join(kinds)}"
-    return cut_by or (own[0] if own else "empty")
-
-
-def _flag_duplicates(group: Sequence[_State]) -> None:
-    """Mark equal answers to different sources in one reply: a sign that texts were shifted."""
-    by_output: dict[str, list[_State]] = {}
-    for state in group:
-        if state.output is not None:
-            by_output.setdefault(state.output, []).append(state)
-    for states in by_output.values():
-        if len({state.source.strip() for state in states}) > 1:
-            for state in states:
-                state.facts["duplicate_output"] = True
-
-
-def _bill(group: Sequence[_State], reply: ChatReply, cost: Cost) -> None:
-    """Divide what a call took among the entries that it carried."""
-    usage = reply.usage or Usage()
-    counts: dict[str, list[int]] = {}
-    for name in _COUNTS:
-        total = getattr(usage, name)
-        if total is not None:
-            counts[name] = divide(total, len(group))
-    costs = _shares(cost.best_usd, len(group))
-    computed = _shares(cost.usd, len(group))
-    for place, state in enumerate(group):
-        state.batch_sizes.append(len(group))
-        state.finishes.append(reply.finish)
-        if reply.not_kept:
-            state.facts[CACHE_ERROR] = reply.not_kept
-        source = "reported" if cost.reported_usd is not None else cost.source
-        if source and source not in state.cost_sources:
-            state.cost_sources.append(source)
-        if cost.best_usd is None and not reply.from_cache:
-            state.facts["cost_unknown"] = cost.reason
-        if cost.reported_usd is not None:
-            state.computed.append(computed[place])
-        state.tries += reply.tries
-        state.calls_without_usage += not counts
-        for name, shares in counts.items():
-            state.usage[name] = state.usage.get(name, 0) + shares[place]
-        if reply.model:
-            state.models.append(served(reply.model))
-        if reply.from_cache:
-            state.cached_calls += 1
-            state.cached_costs.append(costs[place])
-            continue
-        state.costs.append(costs[place])
-        state.seconds += reply.seconds
-        if state.first_token is None:
-            state.first_token = reply.first_token_seconds
-
-
-def divide(total: int, parts: int) -> list[int]:
-    """Return whole shares as equal as can be, the larger ones first; their sum is the total."""
-    share, rest = divmod(total, parts)
-    return [share + (place < rest) for place in range(parts)]
-
-
-def _shares(cost: float | None, parts: int) -> list[float | None]:
-    """Divide a cost; unknown shares of one that is unknown."""
-    if cost is None:
-        return [None] * parts
-    return [share / _COST_UNIT for share in divide(round(cost * _COST_UNIT), parts)]
-
-
-def _total(costs: Sequence[float | None]) -> float | None:
-    """Return the sum of costs, to 1e-12 US dollars; None when one is unknown."""
-    known = [cost for cost in costs if cost is not None]
-    return round(sum(known), 12) if costs and len(known) == len(costs) else None
 
 
 def _sources(entries: Sequence[Entry]) -> list[str]:

@@ -18,8 +18,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pytest_mtarena import __version__
+from pytest_mtarena.contestants.asked import served
 from pytest_mtarena.contestants.manifest import MANIFEST, read_manifest
-from pytest_mtarena.contestants.model import served
 from pytest_mtarena.contestants.sources import copy_directory, hash_directory
 from pytest_mtarena.errors import UsageError
 from pytest_mtarena.llm.keys import variable_in

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_mtarena.contestants.model import served
+from pytest_mtarena.contestants.asked import served
 from pytest_mtarena.errors import UsageError
 from pytest_mtarena.languages.table import find_language
 from pytest_mtarena.records import Json

@@ -12,8 +12,9 @@ from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_mtarena.contestants.asked import divide
 from pytest_mtarena.contestants.kept import Kept
-from pytest_mtarena.contestants.model import ANSWER_TOKENS, ModelContestant, ask_again, divide
+from pytest_mtarena.contestants.model import ANSWER_TOKENS, ModelContestant, ask_again
 from pytest_mtarena.contestants.revising import add
 from pytest_mtarena.contestants.tools import Toolbox
 from pytest_mtarena.llm.cache import CachingChat, Store
