@@ -126,6 +126,7 @@ def main() -> None:
                     suite.name,
                     f"--mt-model={','.join(MODELS)}",
                     "--mt-provider=openai",
+                    "--mt-target-lang=por",
                     f"--mt-base-url={server.url}",
                     f"--mt-batch-size={chosen.batch}",
                     f"--mt-concurrency={chosen.concurrency}",
