@@ -58,7 +58,9 @@ def _activate(config: pytest.Config) -> None:
     if bridge.fault is not None:
         raise bridge.fault
     workers = workerinput["workercount"] if workerinput is not None else _workers(config)
-    if workers > settings.concurrency and "concurrency" in settings.given:
+    # Of a method each worker has one of its own; a provider is one for all of them.
+    asks = bool(settings.model.models) or settings.champollion_config is not None
+    if asks and workers > settings.concurrency and "concurrency" in settings.given:
         raise UsageError(
             f"--mt-concurrency={settings.concurrency} cannot be kept by {workers} workers: "
             f"take -n{settings.concurrency}, or more of it"
