@@ -310,14 +310,35 @@ def status_of(case: Case, attempt: Attempt) -> Status:
     return attempt.failure.status if attempt.failure is not None else "ok"
 
 
+def is_cached(row: Mapping[str, Json]) -> bool:
+    """Say whether a row's output came from a cache: it was answered and paid before."""
+    metadata = row.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return False
+    return bool(metadata.get("cached")) or metadata.get("from_cache") is True
+
+
+def whole_cost(row: Mapping[str, Json]) -> float | None:
+    """Return what a row's output cost in US dollars, whenever it was paid; None: unknown."""
+    cost = row.get("cost_usd")
+    if is_cached(row):
+        metadata = row["metadata"]
+        assert isinstance(metadata, Mapping)
+        cost = metadata.get("original_cost_usd", cost)
+    return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
+
+
 def base_row(case: Case, attempt: Attempt) -> dict[str, Json]:
     """Return the part of a card's row that every kind of case has.
 
     ``latency_seconds`` is the contestant's own figure for the case, else the wall time of the
-    request that carried it; ``request`` and ``request_seconds`` tell requests apart.
+    request that carried it, null for what came from a cache; ``request`` and ``request_seconds``
+    tell requests apart.
     """
     failure = attempt.failure
-    own = attempt.latency_seconds
+    latency = attempt.latency_seconds
+    if latency is None and not is_cached({"metadata": attempt.metadata}):
+        latency = attempt.request_seconds
     return {
         "entry_id": case.id,
         "index": case.index,
@@ -331,7 +352,7 @@ def base_row(case: Case, attempt: Attempt) -> dict[str, Json]:
         "difficulty": case.labels.get("difficulty"),
         "register": case.labels.get("register"),
         "provenance": case.labels.get("provenance"),
-        "latency_seconds": attempt.request_seconds if own is None else own,
+        "latency_seconds": latency,
         "request": attempt.request,
         "request_seconds": attempt.request_seconds,
         "usage": dict(attempt.usage),

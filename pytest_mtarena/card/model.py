@@ -143,7 +143,10 @@ class Totals(Block):
     """Over the entries whose cost is known; null when none is."""
     entries_of_unknown_cost: int
     """How many entries that were sent are not in it."""
+    cached_cost_usd: float | None
+    """What the entries from the cache cost when they were answered; null when that is unknown."""
     cost_per_entry_usd: float | None
+    """Whenever it was paid, and so are the other ratios."""
     cost_per_source_char: float | None
     reasoning_ratio: float | None
     """Reasoning tokens to completion tokens, 0-1."""

@@ -1,16 +1,18 @@
 """How fast a run was, measured in requests: the entries of a batch share one wall time.
 
-Left out are entries that no request carried, those that came from a cache (``cached`` in their
-metadata), and those that failed: how long a failure takes says nothing about speed.
+Left out are entries that no request carried, those that came from a cache (``from_cache`` or
+``cached`` in their metadata), and those that failed: how long a failure takes says nothing about
+speed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pytest_mtarena.card.usage import Row, tokens, was_sent
+from pytest_mtarena.records import is_cached
 
 LATENCIES = ("avg_latency_seconds", "median_latency_seconds", "p95_latency_seconds")
 RATES = ("entries_per_minute", "tokens_per_second")
@@ -51,8 +53,7 @@ def speed(rows: Sequence[Row], elapsed_seconds: float) -> tuple[dict[str, Any], 
 
 
 def _is_timed(row: Row) -> bool:
-    metadata = row.get("metadata")
-    cached = isinstance(metadata, Mapping) and bool(metadata.get("cached"))
     wall = row.get("request_seconds")
     measured = isinstance(wall, int | float) and not isinstance(wall, bool)
-    return was_sent(row) and measured and not cached and row["status"] in ("ok", "no_reference")
+    answered = row["status"] in ("ok", "no_reference")
+    return was_sent(row) and measured and answered and not is_cached(row)

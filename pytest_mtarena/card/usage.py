@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from pytest_mtarena.records import Json
+from pytest_mtarena.records import Json, is_cached, whole_cost
 
 Row = Mapping[str, Json]
 
@@ -47,7 +47,8 @@ def totals(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the card's totals, and for each null among them the reason.
 
     Token sums run over the rows that report usage, ``entries_with_usage`` of them. Costs are US
-    dollars.
+    dollars: the sums are what this run spent, and ``cached_cost_usd`` what its entries from the
+    cache once cost; what an entry, a character and a token cost holds for both.
     """
     billed = [row for row in rows if was_sent(row) or row.get("usage") or cost(row) is not None]
     using = [row for row in rows if row.get("usage")]
@@ -73,9 +74,15 @@ def totals(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, str]]:
 
     costs = [each for row in billed if (each := cost(row)) is not None]
     reason = _no_total(len(billed), len(costs), bool(using))
-    block["known_cost_usd"] = round(math.fsum(costs), 10) if costs else None
+    block["known_cost_usd"] = _sum(costs) if costs else None
     block["total_cost_usd"] = block["known_cost_usd"] if reason is None else None
     block["entries_of_unknown_cost"] = len(billed) - len(costs)
+    once = [(whole_cost(row), cost(row)) for row in billed if is_cached(row)]
+    is_known = all(None not in pair for pair in once)
+    before = [whole - now for whole, now in once if whole is not None and now is not None]
+    block["cached_cost_usd"] = _sum(before) if is_known else None
+    if not is_known:
+        why["cached_cost_usd"] = "what some entries from the cache once cost is unknown"
     if reason is not None:
         why["total_cost_usd"] = reason
         if not costs:
@@ -100,10 +107,12 @@ def _no_total(billed: int, known: int, usage: bool) -> str | None:
 def _ratios(
     block: dict[str, Any], why: dict[str, str], billed: Sequence[Row], using: Sequence[Row]
 ) -> None:
-    total, all_tokens = block["total_cost_usd"], block["total_tokens"]
+    every = [whole_cost(row) for row in billed]
+    total, all_tokens = None if None in every else _sum(every), block["total_tokens"]
     sources = [row.get("source") for row in billed]
     chars = sum(len(source) for source in sources if isinstance(source, str))
-    no_cost, no_tokens = why.get("total_cost_usd"), why.get("total_tokens")
+    no_cost = why.get("total_cost_usd") or why.get("cached_cost_usd")
+    no_tokens = why.get("total_tokens")
     if no_tokens is None and not all_tokens:
         no_tokens = "no tokens were used"
     if no_tokens is None and len(using) < len(billed):
@@ -124,6 +133,10 @@ def _ratios(
     put("reasoning_ratio", no_completion, block["reasoning_tokens"], completion or 0, 4)
     put("tokens_per_entry", why.get("total_tokens"), all_tokens, len(using), 2)
     put("cost_per_1k_tokens", no_cost or no_tokens, total, (all_tokens or 0) / 1000, 10)
+
+
+def _sum(costs: Sequence[float | None]) -> float:
+    return round(math.fsum(cost for cost in costs if cost is not None), 10)
 
 
 def _is_number(value: Json) -> TypeGuard[int | float]:

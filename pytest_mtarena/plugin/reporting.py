@@ -286,8 +286,9 @@ def _costs(card: dict[str, Any], path: Path | None) -> str:
 
 
 def _money(totals: dict[str, Any]) -> str:
+    before = totals["cached_cost_usd"]
     if totals["total_cost_usd"] is not None:
-        return f"${totals['total_cost_usd']:g}"
+        return f"${totals['total_cost_usd']:g}" + (f" now, ${before:g} before" if before else "")
     if totals["known_cost_usd"] is None:
         return "cost unknown"
     unknown = totals["entries_of_unknown_cost"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_mtarena.protocols import Calibration, Metric, Report, Statistics, Whole
-from pytest_mtarena.records import Json, Scoring
+from pytest_mtarena.records import Json, Scoring, whole_cost
 from pytest_mtarena.referee.caveats import ALARMS, caveats, count_copies, find_copies
 from pytest_mtarena.referee.composite import (
     FAULTS,
@@ -374,8 +374,8 @@ def _composite(
     scores[COMPOSITE] = round(value, 4)
     scores["composite_coverage"] = coverage(profile, weights)
     scores["quality_tier"] = tier(value)
-    costs = [row.get("cost_usd") for row in counted]
-    known = [cost for cost in costs if isinstance(cost, int | float)]
+    costs = [whole_cost(row) for row in counted]
+    known = [cost for cost in costs if cost is not None]
     if known and len(known) == len(costs):
         scores["cost_adjusted"] = round(cost_adjusted(value, math.fsum(known) / len(known)), 4)
     else:

@@ -158,6 +158,45 @@ def test_a_second_run_makes_no_call(arena, corpus, server):
     assert len(server.requests) == 4
 
 
+TIME = re.compile(r"_seconds$|_per_second$|_per_minute$|^timestamp$|^peak_in_flight$")
+IDENTITY = {"run_id", "run_card_hash", "run_card_digest"}
+PAID = {"cost_usd", "total_cost_usd", "known_cost_usd", "cached_cost_usd"}
+CACHED = {"from_cache", "cached_calls", "original_cost_usd"}
+
+
+def lasting(value: Any) -> Any:
+    """Return what has to be equal in the card of a second run."""
+    if isinstance(value, list):
+        return [lasting(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: lasting(one)
+        for key, one in value.items()
+        if key not in IDENTITY | PAID | CACHED and not TIME.search(key)
+    }
+
+
+def test_the_card_of_a_second_run_is_equal(arena, corpus, server, pytester, mode):
+    (pytester.path / "prices.json").write_text(json.dumps(PRICES), encoding="utf-8")
+    arguments = (
+        str(corpus(9)), "--mt-model=tiny-model", "--mt-batch-size=3", "--mt-prices=prices.json",
+        *asked(server), *mode,
+    )  # fmt: skip
+    first = arena(*arguments).card
+    result = arena(*arguments)
+    second = result.card
+    assert len(server.requests) == 3
+    assert lasting(second) == lasting(first)
+    once = first["totals"]["total_cost_usd"]
+    assert second["totals"]["total_cost_usd"] == 0
+    assert second["totals"]["cached_cost_usd"] == once > first["totals"]["cached_cost_usd"] == 0
+    assert f"$0 now, ${once:g} before" in result.text
+    assert all(row["latency_seconds"] is None for row in second["results"])
+    assert second["scores"]["avg_latency_seconds"] is None
+    assert verify(second) == []
+
+
 def test_batches_are_concurrent_and_a_busy_server_loses_nothing(arena, corpus, server):
     server.delay, server.fail = 0.15, {0, 3, 5}
     result = arena(

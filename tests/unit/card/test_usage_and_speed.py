@@ -41,6 +41,7 @@ def test_totals_by_hand() -> None:
         "total_cost_usd": 0.6,
         "known_cost_usd": 0.6,
         "entries_of_unknown_cost": 0,
+        "cached_cost_usd": 0.0,
         "cost_per_entry_usd": 0.3,
         "cost_per_source_char": 0.06,
         "reasoning_ratio": 0.25,
@@ -48,6 +49,30 @@ def test_totals_by_hand() -> None:
         "cost_per_1k_tokens": 10.0,
     }
     assert why == {}
+
+
+def from_cache(once: float | None, **changes: Any) -> dict[str, Any]:
+    return row(cost_usd=0.0, **changes) | {
+        "metadata": {"from_cache": True, "original_cost_usd": once}
+    }
+
+
+def test_what_came_from_the_cache_was_paid_before_and_costs_what_it_cost() -> None:
+    fresh, _ = totals([row(), row(cost_usd=0.1)])
+    half, _ = totals([row(), from_cache(0.1)])
+    whole, why = totals([from_cache(0.5), from_cache(0.1)])
+    spent = [(block["total_cost_usd"], block["cached_cost_usd"]) for block in (fresh, half, whole)]
+    assert spent == [(0.6, 0.0), (0.5, 0.1), (0.0, 0.6)]
+    for name in ("cost_per_entry_usd", "cost_per_source_char", "cost_per_1k_tokens"):
+        assert fresh[name] == half[name] == whole[name]
+    assert why == {}
+
+
+def test_what_an_entry_from_the_cache_once_cost_may_be_unknown() -> None:
+    block, why = totals([row(), from_cache(None)])
+    assert (block["total_cost_usd"], block["cached_cost_usd"]) == (0.5, None)
+    assert block["cost_per_entry_usd"] is None
+    assert why["cost_per_entry_usd"] == why["cached_cost_usd"]
 
 
 @pytest.mark.parametrize(
@@ -136,6 +161,7 @@ def test_left_out_are_cached_failed_and_unsent() -> None:
     rows = [
         row(),
         row(request=1, request_seconds=50.0, metadata={"cached": True}),
+        row(request=3, request_seconds=0.001, metadata={"from_cache": True}),
         row(request=2, request_seconds=600.0, status="timeout"),
         row(request=-1, request_seconds=None),
     ]
