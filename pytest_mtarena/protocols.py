@@ -9,6 +9,7 @@ pytest plugin knows more than this file says.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import Context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -75,6 +76,8 @@ class CallGate(Protocol):
 
     out: int
     """Calls that are out now."""
+    parked: list[Context]
+    """What the calls that came after ``close`` belong to."""
     peak: int
     """The most calls that were out at once."""
 

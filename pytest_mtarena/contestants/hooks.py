@@ -18,6 +18,8 @@ from pytest_mtarena.contestants.revising import add
 from pytest_mtarena.protocols import CallGate, Contestant, Entry, Identity, Metric, PostTranslation
 from pytest_mtarena.records import Attempt, Failure, RunConfig
 
+MOST_ASKS = 16
+"""Questions of hooks about a batch, at most, per entry of it."""
 _T = TypeVar("_T")
 
 
@@ -123,6 +125,7 @@ class _Asking:
         """Id to the text that a hook was given."""
         self._waiting = 0
         self._heard = 0.0
+        self._given_up = False
 
     async def outlasts(self, running: Coroutine[None, None, _T], seconds: float) -> _T | None:
         """Return what a hook returns; None when it neither ends nor asks for so long.
@@ -136,6 +139,7 @@ class _Asking:
             while not task.done():
                 idle = 0.0 if self._waiting else loop.time() - self._heard
                 if idle >= seconds:
+                    self._given_up = True
                     task.cancel()
                     return None
                 await asyncio.wait({task}, timeout=seconds - idle)
@@ -172,6 +176,10 @@ class _Asking:
             raise RuntimeError("only language models can be asked again (--mt-model)")
         if key not in self.outputs:
             raise RuntimeError(f"there is no entry {key!r} in this batch")
+        if self._given_up:
+            raise RuntimeError("the hook was given up")
+        if len(self._asked) >= MOST_ASKS * len(self._entries):
+            raise RuntimeError(f"the hooks asked {len(self._asked)} times about this batch: enough")
         entry, output = self._entries[key], self.outputs[key]
         wish = str(wish)
         self._asked.append((entry, output, wish))

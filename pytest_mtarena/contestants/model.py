@@ -35,7 +35,7 @@ from pytest_mtarena.protocols import CallGate, Entry, Identity
 from pytest_mtarena.records import CACHE_ERROR, Attempt, Failure, Json, RunConfig
 from pytest_mtarena.text import cut
 
-READING_VERSION = "3"
+READING_VERSION = "4"
 """Changes when the same reply may be read as other texts: one of the facts of an identity."""
 
 SINGLY = 4

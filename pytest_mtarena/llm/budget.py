@@ -65,6 +65,9 @@ class Budget:
         self._ledger = OwnLedger() if ledger is None else ledger
         self._unknown = 0
         self._refused = 0
+        self._held_in: dict[asyncio.AbstractEventLoop | None, int] = {}
+        """Loop to what its calls hold."""
+        self._lost: set[asyncio.AbstractEventLoop | None] = set()
         self._queue: deque[_Ticket] = deque()
         self._lock = threading.Lock()
 
@@ -119,7 +122,7 @@ class Budget:
             # take nothing from anybody.
             fits = sums.spent + sums.held + amount <= self._limit and not self._queue
             if amount == 0 or fits:
-                sums.held += amount
+                self._take(sums, amount, asyncio.get_running_loop())
                 return amount
             ticket = _Ticket(amount)
             self._queue.append(ticket)
@@ -136,7 +139,8 @@ class Budget:
     def settle(self, held: int, cost_usd: float | None) -> None:
         """Replace what was held for a call by what it cost; None: unknown, so the worst case."""
         with self._sums() as sums:
-            sums.held -= held
+            if not self._put_back(sums, held):
+                return
             if cost_usd is None:
                 self._unknown += 1
                 sums.in_doubt += held
@@ -144,6 +148,30 @@ class Budget:
             else:
                 sums.spent += _pico(cost_usd)
             self._serve(sums)
+
+    def lose(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Count what the calls of a loop hold as spent: nobody will settle them any more."""
+        with self._sums() as sums:
+            self._lost.add(loop)
+            held = self._held_in.pop(loop, 0)
+            sums.held -= held
+            sums.spent += held
+            sums.in_doubt += held
+            self._queue = deque(ticket for ticket in self._queue if ticket.loop is not loop)
+            self._serve(sums)
+
+    def _take(self, sums: Sums, amount: int, loop: asyncio.AbstractEventLoop | None) -> None:
+        sums.held += amount
+        self._held_in[loop] = self._held_in.get(loop, 0) + amount
+
+    def _put_back(self, sums: Sums, amount: int) -> bool:
+        """Free what was held; return False when the loop was lost, and all is counted."""
+        loop = _loop()
+        if loop in self._lost:
+            return False
+        sums.held -= amount
+        self._held_in[loop] = self._held_in.get(loop, 0) - amount
+        return True
 
     @contextlib.contextmanager
     def _sums(self) -> Iterator[Sums]:
@@ -163,9 +191,10 @@ class Budget:
     def _give_up(self, ticket: _Ticket) -> None:
         with self._sums() as sums:
             if ticket.state == "waiting":
-                self._queue.remove(ticket)
+                with contextlib.suppress(ValueError):  # its loop was lost
+                    self._queue.remove(ticket)
             elif ticket.state == "granted":
-                sums.held -= ticket.amount
+                self._put_back(sums, ticket.amount)
             self._serve(sums)
 
     def _serve(self, sums: Sums) -> None:
@@ -180,7 +209,7 @@ class Budget:
                 self._refused += 1
             elif sums.spent + sums.held + ticket.amount <= self._limit:
                 ticket.state = "granted"
-                sums.held += ticket.amount
+                self._take(sums, ticket.amount, ticket.loop)
             else:
                 return
             self._queue.popleft()
@@ -249,6 +278,13 @@ class Toll:
         finally:
             self.budget.settle(held, cost)
         return reply
+
+
+def _loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _sensible(usd: float | None) -> float | None:

@@ -92,7 +92,23 @@ _PREAMBLE = re.compile(
 _JOINT = re.compile(r"[^\w\s'’](?=\s*\S)|['’](?!\w)|(?<!\w)['’]")
 """A mark within a text, where a translation may begin a new line."""
 _OPENING = "".join(_MARKS) + "*_ \n"
-_LABEL_WORDS = 4
+_LABEL_WORDS = 9
+_NOTE = re.compile(
+    r"[\s*_#>•(\[（【-]*(?:(?:translator'?s?|translation) )?"
+    r"(?:notes?|notas?|noot|opmerking|remarques?|hinweis|anmerkung(?:en)?|примечани[ея]|примітка"
+    r"|uwaga|poznámka|huomautus|explanation|explicación|explicação|explication|erklärung"
+    r"|spiegazione|alternativ\w*|literal\w*|注意?|注[释釋]|说明|說明|備考|補足|참고|ملاحظة)"
+    r"[^\n:：]{0,30}[:：]",
+    re.IGNORECASE,
+)
+"""How a paragraph begins that speaks of the translation."""
+_ABBREVIATED = re.compile(
+    r"(?:^|[^\w])(?:\w|(?:\w\.)+\w|mrs?|ms|dr|st|prof|sra?|jr|vs|etc|inc|ltd|no|approx|dept)$",
+    re.IGNORECASE,
+)
+"""What stands before a full stop that ends no sentence."""
+_SHORT = 8
+"""Characters of an exclamation (``Uh...``) that may be answered by its marks alone."""
 _SENTENCE = re.compile(r"(?<![.!?…؟।])[.!?…؟।]+(?=[\"'”’»)\]]*(?:\s|$))|[。！？]+")
 
 
@@ -137,7 +153,12 @@ def has_lines(text: str) -> bool:
 def is_nothing(text: str, source: str) -> bool:
     """Say whether an answer is empty: no text, or marks alone (``""``, ``-``) where the source
     is more than marks."""
-    return not text.strip() or (_has_marks_only(text) and not _has_marks_only(source))
+    bare = text.strip()
+    if not bare or not _has_marks_only(bare):
+        return not bare
+    exclaimed = source.strip().replace("...", "...…")
+    is_exclamation = len(source.strip()) <= _SHORT and len(re.findall(r"\w+", source)) <= 1
+    return not (_has_marks_only(source) or (is_exclamation and set(bare) <= set(exclaimed)))
 
 
 def _has_marks_only(text: str) -> bool:
@@ -254,13 +275,20 @@ def _unquoted(text: str, source: str) -> str:
 
 def _without_note(text: str, source: str) -> str:
     """Return the paragraphs up to the first one that is no part of the translation of a line."""
-    wanted = len(_SENTENCE.findall(source))
+    wanted = sum(
+        not _ABBREVIATED.search(source[max(0, end.start() - 10) : end.start()])
+        for end in _SENTENCE.finditer(source)
+    )
     sentences = 0
     kept: list[str] = []
     last = ""
-    for line in map(str.rstrip, text.splitlines()):
+    lines = [line.rstrip() for line in text.splitlines()]
+    for number, line in enumerate(lines):
         is_unfinished = wanted > 1 and sentences < wanted
         if not line and not last.endswith(_COLONS) and not is_unfinished:
+            break
+        following = lines[number + 1] if number + 1 < len(lines) else ""
+        if not line and not _COLON.search(source) and _NOTE.match(following):
             break
         kept.append(line)
         sentences += len(_SENTENCE.findall(line))

@@ -167,6 +167,8 @@ class ProviderChat:
 
     async def _once(self, request: ChatRequest) -> ChatReply:
         """Send one request and read its reply. Raises CallFailed."""
+        if self._toll is not None and isinstance(self._gate, Gate):
+            await self._gate.still_open()
         url = self._provider.url(self._base_url, request.model, stream=self._stream)
         proxy = proxy_for(url)
         through = "" if proxy is None else f" through the proxy {place_of(proxy)}"

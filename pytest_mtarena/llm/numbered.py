@@ -243,7 +243,8 @@ def _doubtful(items: Sequence[_Item], said: Sequence[str], sources: Sequence[str
     written_out: set[int] = set()
     for (item, following), text in zip(pairwise(items), said, strict=False):
         place = item.number - 1
-        if following.number in inner[place] and item.number not in written_out:
+        whole = len(_LINE_BREAK.findall(text)) >= len(_LINE_BREAK.findall(sources[place]))
+        if following.number in inner[place] and item.number not in written_out and not whole:
             given = _numbers(text)
             if any(given[number] < wanted[place][number] for number in inner[place]):
                 written_out.add(item.number)

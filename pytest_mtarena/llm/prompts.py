@@ -85,7 +85,10 @@ class Prompt(Record):
             text = self.builder(facts)
         except UsageError:
             raise
-        except Exception as error:  # whatever a plug-in's prompt raises, the user is told whose
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # whatever a plug-in's prompt raises, the user is told whose
             raise UsageError(
                 f"the prompt {self.name!r}: {type(error).__name__}: {error}"
             ) from error

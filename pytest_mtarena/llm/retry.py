@@ -13,6 +13,7 @@ import random as random_module
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Protocol, TypeVar
@@ -148,9 +149,13 @@ class Gate:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._free = asyncio.Semaphore(places)
         self._closed = False
+        self.on_lost: Callable[[asyncio.AbstractEventLoop], None] = lambda loop: None
+        """Is told of a loop that was given up."""
         self.out = 0
         """Calls that are out now."""
         self.peak = 0
+        self.parked: list[Context] = []
+        """What the calls that came after ``close`` belong to."""
 
     def close(self) -> None:
         """Let nobody through any more; who comes waits until it is cancelled. For any thread."""
@@ -159,13 +164,29 @@ class Gate:
     async def __aenter__(self) -> None:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._loop, self._free, self.out = loop, asyncio.Semaphore(self._places), 0
+            lost, self._loop = self._loop, loop
+            self._free, self.out = asyncio.Semaphore(self._places), 0
+            if lost is not None:
+                self.on_lost(lost)
         await self._free.acquire()
         if self._closed:
             self._free.release()
-            await loop.create_future()
+            await self._park()
         self.out += 1
         self.peak = max(self.peak, self.out)
+
+    async def still_open(self) -> None:
+        """Return at once while calls are let out; for who is through, and had to wait since."""
+        if self._closed:
+            self.out -= 1
+            try:
+                await self._park()
+            finally:
+                self.out += 1
+
+    async def _park(self) -> None:
+        self.parked.append(copy_context())
+        await asyncio.get_running_loop().create_future()
 
     async def __aexit__(self, *_: object) -> None:
         if asyncio.get_running_loop() is self._loop:

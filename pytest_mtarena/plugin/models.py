@@ -75,7 +75,11 @@ class Purse:
 
     def gate(self, model: str) -> Gate:
         """Return the limit of calls of a model, the same for all of its suites."""
-        return self._gates.setdefault(model, Gate(self.share))
+        if model not in self._gates:
+            self._gates[model] = Gate(self.share)
+            if self.budget is not None:
+                self._gates[model].on_lost = self.budget.lose
+        return self._gates[model]
 
 
 def load_models(

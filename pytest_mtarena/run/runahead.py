@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import wait as wait_futures
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from pytest_mtarena.protocols import CallGate, Contestant, Entry
@@ -27,8 +28,8 @@ _GRACE = 5.0
 """Seconds over its time-out after which a call that blocks the whole loop is given up."""
 
 
-_SETTLING = 0.5
-"""Seconds in which a contestant without a call under way has read what came."""
+_REQUEST: ContextVar[Request] = ContextVar("mtarena_request")
+"""The request that a task works for."""
 _LOOK = 0.02
 
 OVERLAP = 4
@@ -122,13 +123,11 @@ class RunAhead:
                 request.future.cancel()
         started = [one for one in self._pending.values() if one.started is not None]
         deadline = time.monotonic() + seconds
-        quiet = time.monotonic()
-        while any(not one.future.done() for one in started) and time.monotonic() < deadline:
-            if any(gate.out for gate in gates):
-                quiet = time.monotonic()
-            waits = [one for one in started if _loop_of(one) and not one.future.done()]
-            if not waits and time.monotonic() - quiet > _SETTLING:
-                break  # the rest waits for calls that are not made any more
+        while time.monotonic() < deadline:
+            # What waits for a call that is not made any more never ends.
+            waiting = {id(of.get(_REQUEST)) for gate in gates for of in list(gate.parked)}
+            if all(one.future.done() or id(one) in waiting for one in started):
+                break
             time.sleep(_LOOK)
         answers = [
             (key, request.future.result())
@@ -181,6 +180,7 @@ class RunAhead:
             self.peak_in_flight[label] = max(count, self.peak_in_flight.get(label, 0))
         if self._on_start is not None:
             self._on_start(request)
+        _REQUEST.set(request)
         request.started = time.monotonic()
         try:
             attempts = await _ask(request, limited=own is None)

@@ -117,6 +117,47 @@ class Slow:
         await asyncio.sleep(0.3)
         return Attempt(id=entry["id"], output=output + "!")
 
+    def forget_revision(self, entry, output, wish, config):
+        pass
+
+
+def test_a_hook_that_was_given_up_asks_for_nothing_any_more(entries):
+    release, asked = threading.Event(), []
+
+    def late(entries, outputs, config, ask):
+        release.wait(20)
+        try:
+            ask("a", "again")
+        except RuntimeError as error:
+            asked.append(str(error))
+        return outputs
+
+    async def go():
+        made = HookedContestant(Slow(), [("late", late)])
+        attempts = await made.attempt(entries, RunConfig(timeout_seconds=0.2))
+        release.set()
+        await asyncio.sleep(0.5)
+        return attempts
+
+    attempts = asyncio.run(go())
+    assert {one.failure.status for one in attempts} == {"timeout"}
+    assert asked == ["the hook was given up"]
+
+
+def test_a_hook_that_asks_for_ever_is_stopped(entries):
+    async def asks(entries, outputs, config, ask):
+        while True:
+            await ask("a", "again")
+
+    class Quick(Slow):
+        async def revise(self, entry, output, wish, config):
+            return Attempt(id=entry["id"], output=output + "!")
+
+    attempts = asyncio.run(
+        HookedContestant(Quick(), [("asks", asks)]).attempt(entries, RunConfig())
+    )
+    assert "the hooks asked 48 times about this batch: enough" in attempts[0].failure.message
+
 
 def test_a_hook_has_the_time_that_the_model_takes(entries):
     async def asks(entries, outputs, config, ask):

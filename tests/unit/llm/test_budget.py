@@ -356,6 +356,32 @@ def test_a_limit_that_is_none(limit):
         Budget(limit)
 
 
+def test_what_a_lost_loop_held_is_spent_and_settled_once():
+    budget = Budget(1.0)
+
+    async def hold() -> asyncio.AbstractEventLoop:
+        await budget.hold(0.7)
+        return asyncio.get_running_loop()
+
+    async def settle() -> None:
+        held = await budget.hold(0.0)
+        budget.settle(held, 0.0)
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(hold())
+    budget.lose(loop)
+    assert (budget.held_usd, budget.spent_usd) == (0, 0.7)
+    assert budget.report()["in_doubt_usd"] == 0.7
+
+    async def late() -> None:
+        budget.settle(700_000_000_000, 0.1)
+
+    loop.run_until_complete(late())
+    loop.close()
+    assert (budget.held_usd, budget.spent_usd) == (0, 0.7)
+    asyncio.run(settle())
+
+
 def test_ten_calls_of_a_tenth_fit_into_one():
     budget = BudgetChat(Fixed(REPLY), 1.0, lambda request: 0.1, lambda request, reply: 0.1)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mtarena.llm.cleaning import clean, without_thought
+from pytest_mtarena.llm.cleaning import clean, is_nothing, without_thought
 
 
 @pytest.mark.parametrize(
@@ -160,3 +160,40 @@ def test_long_replies_are_cleaned_in_linear_time():
         clean(f"a{reply}", "x. y.")
         clean(reply, "x")
     assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "note"),
+    [
+        ("Mr. Brown called.", "O senhor Brown ligou.", "Note: formal."),
+        ("The U.S. Army came at 5 a.m. today.", "O exército dos EUA chegou.", "Nota: EUA = U.S."),
+        ("Wait. Stop. Go.", "等等，停下，走。", "（注：口语）"),
+        ("Wait. Stop. Go.", "Espere, pare, vá.", "**Alternative:** Aguarde, pare, siga."),
+        ("Wait. Stop. Go.", "Espere, pare, vá.", "**Notes:**\n- Imperative."),
+        ("Wait. Stop. Go.", "Warte, halt, geh.", "Anmerkung des Modells: Imperativ."),
+    ],
+)
+def test_a_note_below_goes_however_many_sentences_there_are(source, translation, note):
+    assert clean(f"{translation}\n\n{note}", source) == translation
+
+
+def test_a_paragraph_that_may_be_the_note_of_the_source_stays():
+    reply = "Ele partiu.\n\nNota: levem canetas."
+    assert clean(reply, "He left. Note: bring pens.") == reply
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "nothing"),
+    [
+        ("...", "Uh...", False),
+        ("…", "Uh...", False),
+        ("?", "Eh?", False),
+        ("!", "!", False),
+        ("…", "Yes", True),
+        (".", "Hello there.", True),
+        ("-", "Hello world", True),
+        (" ", "x", True),
+    ],
+)
+def test_marks_alone_answer_an_exclamation_only(text, source, nothing):
+    assert is_nothing(text, source) == nothing

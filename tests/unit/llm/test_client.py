@@ -645,6 +645,27 @@ def test_a_loop_that_is_blocked_for_ever_can_be_left_for_another() -> None:
     assert gate.peak == 1
 
 
+def test_who_waited_for_the_budget_is_not_sent_after_the_end() -> None:
+    async def go() -> tuple[int, int]:
+        async with Loopback(Answer(chunks=good("x").chunks, delay=0.3), good("y")) as server:
+            gate = Gate(2)
+            toll = Toll(Budget(0.3), lambda request: 0.2, lambda request, reply: 0.0)
+            chat = chat_for(server, gate=gate, toll=toll)
+            calls = [asyncio.create_task(chat.ask(ASK)) for _ in range(2)]
+            await asyncio.sleep(0.1)
+            gate.close()
+            done, waiting = await asyncio.wait(calls, timeout=1)
+            found = len(done), len(server.seen)
+            assert len(gate.parked) == len(waiting) == 1
+            for one in waiting:
+                one.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+            await chat.aclose()
+            return found
+
+    assert run(go()) == (1, 1)
+
+
 def test_a_call_can_be_cancelled() -> None:
     async def go() -> bool:
         async with Loopback(Answer(delay=0.3)) as server:

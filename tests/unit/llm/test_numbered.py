@@ -298,3 +298,18 @@ def test_long_replies_are_read_in_linear_time():
     for reply in (" " * 2_000_000, "1" * 2_000_000, "\n" * 1_000_000, "1. a\n" * 100_000):
         read(reply, THREE)
     assert time.perf_counter() - start < 5
+
+
+def test_a_list_whose_numbers_were_left_out_is_whole_when_its_lines_are_there():
+    sources = ["Steps:\n2. Mix\n3. Bake", "Hello.", "Bye."]
+    mark = marks_for(sources).line_break
+    reply = f"1. Passos:{mark}• Misture{mark}• Asse\n2. Olá.\n3. Adeus."
+    found = read(reply, sources)
+    assert found.problems == ()
+    assert found.texts == {1: "Passos:\n• Misture\n• Asse", 2: "Olá.", 3: "Adeus."}
+
+
+def test_an_exclamation_at_the_end_costs_no_batch():
+    found = read("1. Olá.\n2. ...", ["Hello.", "Uh..."])
+    assert (found.whole, found.texts) == (False, {1: "Olá.", 2: "..."})
+    assert read("1. Olá.\n2. ...", ["Hello.", "See you tomorrow."]).whole

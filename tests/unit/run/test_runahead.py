@@ -139,6 +139,27 @@ def test_after_an_interrupt_no_call_is_made_any_more_and_those_that_are_out_are_
     assert calls == ["0-0", "1-0"]
 
 
+def test_what_works_after_its_call_is_waited_for_after_an_interrupt():
+    class Hooked(Fake):
+        def __init__(self):
+            super().__init__(None, "hooked")
+            self.gate = Gate(2)
+
+        async def attempt(self, entries, config):
+            async with self.gate:
+                pass
+            await asyncio.sleep(1.2)  # a hook
+            return [Attempt(id=e["id"], output="yes") for e in entries]
+
+    ahead = RunAhead(2)
+    contestant = Hooked()
+    for key in range(2):
+        ahead.submit(request(key, contestant=contestant))
+    time.sleep(0.2)
+    assert set(dict(ahead.drain(5))) == {0, 1}
+    ahead.close()
+
+
 def test_a_method_that_blocks_its_loop_costs_no_other_contestant_time(ahead):
     release = threading.Event()
 
