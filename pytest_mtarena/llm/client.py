@@ -29,7 +29,7 @@ from pytest_mtarena.llm.providers import (
     kind_of,
     provider_named,
 )
-from pytest_mtarena.llm.proxies import place_of, proxy_for
+from pytest_mtarena.llm.proxies import is_usable, place_of, proxy_for
 from pytest_mtarena.llm.retry import CallFailed, Clock, Gate, RealClock, Retry, persist, retry_after
 from pytest_mtarena.llm.sse import DONE, Event, EventParser
 from pytest_mtarena.records import Json
@@ -171,6 +171,13 @@ class ProviderChat:
             await self._gate.still_open()
         url = self._provider.url(self._base_url, request.model, stream=self._stream)
         proxy = proxy_for(url)
+        if proxy is not None and not is_usable(proxy):
+            kind = proxy.partition(":")[0]
+            text = (
+                f"the proxy {place_of(proxy)} is of a kind that cannot be used ({kind}): "
+                "name an http:// one in the environment, or the endpoint in no_proxy"
+            )
+            raise self._failed("connection", text, final=True, free=True)
         through = "" if proxy is None else f" through the proxy {place_of(proxy)}"
         try:
             return await self._exchange(request, url, proxy)

@@ -12,14 +12,23 @@ _PLACE = re.compile(r"(?P<host>\[[^\]]*\]|[^:/?#]*)(?P<port>:\d{1,5}(?![^/?#]))?
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the proxy that the environment names for an address; none for this machine."""
+    """Return the proxy that the environment names for an address; none for this machine.
+
+    Without a scheme it is taken for an ``http`` one, as elsewhere; one of a kind that cannot be
+    used (``socks5``) is returned all the same, so that nobody goes round it unawares.
+    """
     parts = urlsplit(url)
     proxies = getproxies_environment()
-    proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
-    # Only these can be used; with another kind the call would not even start.
-    if not proxy.startswith(("http://", "https://")) or is_loopback(url):
+    proxy = (proxies.get(parts.scheme) or proxies.get("all") or "").strip()
+    if not proxy or is_loopback(url) or proxy_bypass(parts.netloc):
         return None
-    return None if proxy_bypass(parts.netloc) else proxy
+    scheme, found, place = proxy.partition("://")
+    return f"{scheme.lower()}://{place}" if found else f"http://{proxy}"
+
+
+def is_usable(proxy: str) -> bool:
+    """Say whether a call can go through a proxy."""
+    return proxy.startswith(("http://", "https://"))
 
 
 def place_of(proxy: str) -> str:

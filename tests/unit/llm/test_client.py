@@ -772,6 +772,35 @@ def test_a_proxy_whose_address_is_none_is_tried_once(
     assert "proxy 127.0.0.1" in str(error)
 
 
+@pytest.mark.parametrize("proxy", ["socks5://user:pass-word@127.0.0.1:9", "SOCKS4://127.0.0.1:9"])
+def test_nobody_goes_round_a_proxy_of_a_kind_that_cannot_be_used(
+    monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    error = through(monkeypatch, proxy)
+    assert "proxy 127.0.0.1:9 is of a kind that cannot be used (socks" in str(error)
+    assert "pass-word" not in str(error)
+    assert (error.tries, error.free) == (1, True)
+
+
+@pytest.mark.parametrize("form", ["{}", "HTTP://{}", "http://{}", " http://{} "])
+def test_a_proxy_may_be_written_without_a_scheme(
+    monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    async def go() -> str:
+        async with Loopback(good()) as proxy:
+            place = proxy.url.removeprefix("http://").removesuffix("/v1")
+            monkeypatch.setenv("http_proxy", form.format(place))
+            monkeypatch.delenv("no_proxy", raising=False)
+            monkeypatch.delenv("NO_PROXY", raising=False)
+            url, key = "http://models.invalid/v1", Key("x", "SOME_KEY")
+            chat = ProviderChat("compatible", base_url=url, key=key)
+            reply = await chat.ask(ASK)
+            await chat.aclose()
+            return proxy.seen[0].headers["host"] + reply.text
+
+    assert run(go()).startswith("models.invalid")
+
+
 def test_a_proxy_that_nobody_knows_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     error = through(monkeypatch, "http://user:pass-word@proxy.invalid:3128")
     assert (error.kind, error.tries) == ("connection", 1)
