@@ -20,6 +20,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+HANGS_AFTER = 200
+"""Seconds after which a session that does not end fails its test."""
+
+
 @dataclass
 class Result:
     """What a session of the plugin left behind."""
@@ -82,7 +86,8 @@ def arena(pytester: pytest.Pytester) -> Callable[..., Result]:
                 old.unlink()
         quick = ("-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
         options = (*quick, "-W", "error", "-W", "ignore::pytest_mtarena.ArenaWarning", *args)
-        return Result(pytester.runpytest_subprocess(*options), pytester.path)
+        done = pytester.runpytest_subprocess(*options, timeout=HANGS_AFTER)
+        return Result(done, pytester.path)
 
     return run
 

@@ -117,7 +117,7 @@ class CometScore(PooledMetric):
         """Return a score for each sample, None for an empty one that the model cannot score."""
         try:
             return list(self._ask(samples))
-        except Exception:
+        except Exception:  # models differ in what they raise for an empty text, if they do
             full = [one for one in samples if one["mt"]]
             if len(full) == len(samples):
                 raise
